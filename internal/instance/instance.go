@@ -1,0 +1,138 @@
+// Package instance is one Milvus as seen from outside: its settings and the
+// clients to reach it, opened when first used. It knows how to get somewhere,
+// not what to do there.
+package instance
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+
+	"runbook/internal/objectstore"
+	"runbook/internal/secret"
+)
+
+const (
+	dialTimeout = 5 * time.Second
+	keepAlive   = 10 * time.Second
+)
+
+// Instance holds the clients of one Milvus. Its methods are safe for concurrent use.
+type Instance struct {
+	Settings Settings
+
+	secrets secret.Resolver
+
+	mu      sync.Mutex
+	etcd    *clientv3.Client
+	objects *objectstore.Store
+}
+
+// New describes an instance; nothing is dialled yet. secrets may be nil.
+func New(settings Settings, secrets secret.Resolver) *Instance {
+	return &Instance{Settings: settings, secrets: secrets}
+}
+
+// Etcd returns the client, made at the first call. etcd is not contacted here:
+// give every request a deadline.
+func (i *Instance) Etcd(ctx context.Context) (*clientv3.Client, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.etcd != nil {
+		return i.etcd, nil
+	}
+	s := i.Settings.Etcd
+	password, err := s.Password.Resolve(ctx, i.secrets)
+	if err != nil {
+		return nil, fmt.Errorf("etcd password: %w", err)
+	}
+	tlsConfig, err := s.TLS.config()
+	if err != nil {
+		return nil, fmt.Errorf("etcd TLS: %w", err)
+	}
+	i.etcd, err = clientv3.New(clientv3.Config{
+		Endpoints: s.Endpoints, Username: s.Username, Password: password, TLS: tlsConfig,
+		DialTimeout: dialTimeout, DialKeepAliveTime: keepAlive, DialKeepAliveTimeout: keepAlive,
+		// A large read arrives in pages; one page of segment metadata can pass the 2 MiB default.
+		DialOptions:        []grpc.DialOption{grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64 << 20))},
+		Logger:             zap.NewNop(),
+		MaxCallRecvMsgSize: 64 << 20,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("etcd at %v: %w", s.Endpoints, err)
+	}
+	return i.etcd, nil
+}
+
+// Objects returns the object store client, made at the first call.
+func (i *Instance) Objects(ctx context.Context) (*objectstore.Store, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.objects != nil {
+		return i.objects, nil
+	}
+	s := i.Settings.ObjectStorage
+	access, err := s.AccessKeyID.Resolve(ctx, i.secrets)
+	if err != nil {
+		return nil, fmt.Errorf("object storage access key: %w", err)
+	}
+	secretKey, err := s.SecretAccessKey.Resolve(ctx, i.secrets)
+	if err != nil {
+		return nil, fmt.Errorf("object storage secret key: %w", err)
+	}
+	i.objects, err = objectstore.Open(objectstore.Config{
+		Endpoint: s.Endpoint, Bucket: s.Bucket, AccessKeyID: access, SecretAccessKey: secretKey,
+		Secure: s.Secure, CACert: s.CACert, Region: s.Region, VirtualHost: s.VirtualHost,
+	})
+	return i.objects, err
+}
+
+// Close closes what was opened.
+func (i *Instance) Close() error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	var errs []error
+	if i.etcd != nil {
+		errs = append(errs, i.etcd.Close())
+		i.etcd = nil
+	}
+	return errors.Join(errs...)
+}
+
+func (t *TLS) config() (*tls.Config, error) {
+	if t == nil {
+		return nil, nil
+	}
+	config := &tls.Config{ServerName: t.ServerName, MinVersion: tls.VersionTLS12}
+	if t.CACert != "" {
+		pem, err := os.ReadFile(t.CACert)
+		if err != nil {
+			return nil, err
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s holds no PEM certificate", t.CACert)
+		}
+	}
+	if t.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
+		if err != nil {
+			return nil, err
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return config, nil
+}
+
+// joinPath joins as Milvus does, which cleans; keys never start with a slash.
+func joinPath(elem ...string) string { return path.Join(elem...) }
