@@ -115,6 +115,8 @@ func Define[In, Out any](s Spec[In, Out]) Type {
 	}
 	t.Preview = func(ctx context.Context, env *Env, in any) (Preview, error) { return s.Preview(ctx, env, in.(In)) }
 	t.Run = func(ctx context.Context, env *Env, in any) (any, error) { return s.Run(ctx, env, in.(In)) }
-	t.Check = func(ctx context.Context, env *Env, in any, fact plan.Fact) error { return checks[fact](ctx, env, in.(In)) }
+	t.Check = func(ctx context.Context, env *Env, in any, fact plan.Fact) error {
+		return checks[fact](ctx, env, in.(In))
+	}
 	return t
 }
