@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"runbook/internal/claim"
+	"runbook/internal/event"
 	"runbook/internal/instance"
 	"runbook/internal/journal"
 	"runbook/internal/plan"
@@ -51,11 +52,7 @@ type Preview struct {
 
 // Line is one row of a preview or a result: a subject, a value, and details
 // that are shown indented below it.
-type Line struct {
-	Subject string   `json:"subject"`
-	Value   string   `json:"value"`
-	Detail  []string `json:"detail,omitempty"`
-}
+type Line = event.Line
 
 // Summarizer is implemented by outputs that say in a few lines what was done.
 type Summarizer interface{ Summary() []Line }
@@ -83,7 +80,22 @@ type Spec[In, Out any] struct {
 	// Preview finds out what Run would do. It reads only.
 	Preview func(ctx context.Context, env *Env, in In) (Preview, error)
 	// Run does it. Running again after any interruption ends in the same state.
+	// ctx ends at the first Ctrl-C; a unit of work that had better be finished
+	// once it is begun runs under interrupt.Unit(ctx).
 	Run func(ctx context.Context, env *Env, in In) (Out, error)
+	// Destructive says that Run deletes or rewrites: from its first effect until
+	// the facts that it provides are verified, the instance is marked as half done.
+	Destructive bool
+	// Undo puts back what Run changed; nil when that cannot be.
+	Undo *Undo
+}
+
+// Undo puts back what a step changed, from the before-image that its Run wrote
+// through Env.Journal.BeforeImage. As for a step, Preview reads only, and Run may
+// be run again after any interruption and writes through Env.Claim.
+type Undo struct {
+	Preview func(ctx context.Context, env *Env, image *journal.Image) (Preview, error)
+	Run     func(ctx context.Context, env *Env, image *journal.Image) (Summarizer, error)
 }
 
 // Type is a Spec without its type parameters: what the list of step types holds.
@@ -93,11 +105,14 @@ type Type struct {
 	Run     func(ctx context.Context, env *Env, in any) (any, error)
 	// Check proves one of the provided facts, with the inputs the providing step had.
 	Check func(ctx context.Context, env *Env, in any, fact plan.Fact) error
+	// Destructive and Undo are those of the Spec.
+	Destructive bool
+	Undo        *Undo
 }
 
 // Define turns a Spec into a Type.
 func Define[In, Out any](s Spec[In, Out]) Type {
-	t := Type{StepType: plan.StepType{
+	t := Type{Destructive: s.Destructive, Undo: s.Undo, StepType: plan.StepType{
 		Name: s.Name, Summary: s.Summary,
 		Inputs: reflect.TypeFor[In](), Outputs: reflect.TypeFor[Out](),
 	}}
