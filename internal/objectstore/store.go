@@ -8,9 +8,14 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"sync/atomic"
+	"time"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/minio/minio-go/v7/pkg/s3utils"
+
+	"runbook/internal/retry"
 )
 
 // Config says where the bucket is.
@@ -21,35 +26,61 @@ type Config struct {
 	CACert                       string // path of a PEM file; empty: the system's roots
 	Region                       string
 	VirtualHost                  bool
+	Retry                        retry.Policy // zero: DefaultRetry
 }
 
-// Store is one bucket.
+// DefaultRetry bounds each request: an answer is a page of names or the results
+// of one batch, which takes a slow store seconds and not minutes.
+var DefaultRetry = retry.Policy{Attempts: 8, Attempt: 30 * time.Second}
+
+// Store is one bucket. Its methods are safe for concurrent use.
 type Store struct {
-	client *minio.Client
-	bucket string
+	client           *minio.Client
+	endpoint, bucket string
+	singleDeletes    atomic.Bool // the store has no multi-object delete
 }
 
 // Open makes the client; the store is not contacted yet.
 func Open(c Config) (*Store, error) {
-	transport, err := minio.DefaultTransport(c.Secure)
+	base, err := minio.DefaultTransport(c.Secure)
 	if err != nil {
 		return nil, err
 	}
-	if err := trust(transport, c.CACert); err != nil {
+	if err := trust(base, c.CACert); err != nil {
 		return nil, fmt.Errorf("object storage CA: %w", err)
 	}
 	lookup := minio.BucketLookupAuto
 	if c.VirtualHost {
 		lookup = minio.BucketLookupDNS
 	}
+	if c.Retry == (retry.Policy{}) {
+		c.Retry = DefaultRetry
+	}
 	client, err := minio.New(c.Endpoint, &minio.Options{
 		Creds:  credentials.NewStaticV4(c.AccessKeyID, c.SecretAccessKey, ""),
-		Secure: c.Secure, Region: c.Region, BucketLookup: lookup, Transport: transport,
+		Secure: c.Secure, Region: c.Region, BucketLookup: lookup,
+		Transport:  &patient{next: base, policy: c.Retry},
+		MaxRetries: 1, // the transport does it
 	})
 	if err != nil {
 		return nil, fmt.Errorf("object storage at %s: %w", c.Endpoint, err)
 	}
-	return &Store{client: client, bucket: c.Bucket}, nil
+	store := &Store{client: client, endpoint: c.Endpoint, bucket: c.Bucket}
+	store.singleDeletes.Store(s3utils.IsGoogleEndpoint(*client.EndpointURL()))
+	return store, nil
+}
+
+// Bucket is the bucket's name.
+func (s *Store) Bucket() string { return s.bucket }
+
+// Endpoint is host:port of the store.
+func (s *Store) Endpoint() string { return s.endpoint }
+
+// InBucket is the same store's other bucket.
+func (s *Store) InBucket(bucket string) *Store {
+	other := &Store{client: s.client, endpoint: s.endpoint, bucket: bucket}
+	other.singleDeletes.Store(s.singleDeletes.Load())
+	return other
 }
 
 func trust(transport *http.Transport, caCert string) error {
