@@ -36,7 +36,7 @@ func ReadOverrides(ctx context.Context, view View, root string) (Overrides, erro
 		name := strings.TrimPrefix(string(kv.Key), prefix)
 		all = append(all, Override{
 			Key:  string(kv.Key),
-			Name: strings.NewReplacer("/", "", "_", "", ".", "").Replace(strings.ToLower(name)),
+			Name: formatKey(name),
 			// Read verbatim: Milvus does not trim it.
 			Value: string(kv.Value), ModRevision: kv.ModRevision,
 		})
