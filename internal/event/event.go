@@ -18,17 +18,17 @@ const (
 	RunStarted    Name = "run.started"    // run, start
 	LeftFound     Name = "left.found"     // lines: what an earlier run left half done
 	LockHeld      Name = "lock.held"      // lines: who holds the instance, seen by a dry run
-	StepPreviewed Name = "step.previewed" // step, lines, warnings, changes, outputs
-	FactSeen      Name = "fact"           // fact
-	Expected      Name = "expectation"    // expectation
-	PreviewDone   Name = "preview.done"   // changes, text: how to do it
+	StepPreviewed Name = "step.previewed" // step, requires, lines, warnings, changes, outputs, provides
+	Expected      Name = "expectation"    // step, expectation
+	PreviewDone   Name = "preview.done"   // changes
 	StepStarted   Name = "step.started"   // step, text: its summary
+	FactSeen      Name = "fact"           // step, fact
 	Note          Name = "note"           // text
 	Warning       Name = "warning"        // text
 	ProgressMade  Name = "progress"       // progress
 	StepDone      Name = "step.done"      // step, lines, outputs, seconds
 	StepFailed    Name = "step.failed"    // step, error, seconds
-	RunEnded      Name = "run.ended"      // end
+	Ended         Name = "ended"          // end; of a dry run too
 )
 
 // Event is one thing that happened. Fields that do not apply are absent.
@@ -44,6 +44,8 @@ type Event struct {
 	Lines       []Line       `json:"lines,omitempty"`
 	Warnings    []string     `json:"warnings,omitempty"`
 	Changes     *bool        `json:"changes,omitempty"`
+	Requires    []Fact       `json:"requires,omitempty"`
+	Provides    []Fact       `json:"provides,omitempty"`
 	Fact        *Fact        `json:"fact,omitempty"`
 	Expectation *Expectation `json:"expectation,omitempty"`
 	Progress    *Progress    `json:"progress,omitempty"`

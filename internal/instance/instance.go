@@ -30,6 +30,9 @@ const (
 // Instance holds the clients of one Milvus. Its methods are safe for concurrent use.
 type Instance struct {
 	Settings Settings
+	// OnSecret is told each secret when it is read, before it is used: output is
+	// masked from then on. Set it before the first use; nil: nobody is told.
+	OnSecret func(value string)
 
 	secrets secret.Resolver
 
@@ -52,7 +55,7 @@ func (i *Instance) Etcd(ctx context.Context) (*clientv3.Client, error) {
 		return i.etcd, nil
 	}
 	s := i.Settings.Etcd
-	password, err := s.Password.Resolve(ctx, i.secrets)
+	password, err := i.Secret(ctx, s.Password)
 	if err != nil {
 		return nil, fmt.Errorf("etcd password: %w", err)
 	}
@@ -82,11 +85,11 @@ func (i *Instance) Objects(ctx context.Context) (*objectstore.Store, error) {
 		return i.objects, nil
 	}
 	s := i.Settings.ObjectStorage
-	access, err := s.AccessKeyID.Resolve(ctx, i.secrets)
+	access, err := i.Secret(ctx, s.AccessKeyID)
 	if err != nil {
 		return nil, fmt.Errorf("object storage access key: %w", err)
 	}
-	secretKey, err := s.SecretAccessKey.Resolve(ctx, i.secrets)
+	secretKey, err := i.Secret(ctx, s.SecretAccessKey)
 	if err != nil {
 		return nil, fmt.Errorf("object storage secret key: %w", err)
 	}
@@ -95,6 +98,15 @@ func (i *Instance) Objects(ctx context.Context) (*objectstore.Store, error) {
 		Secure: s.Secure, CACert: s.CACert, Region: s.Region, VirtualHost: s.VirtualHost,
 	})
 	return i.objects, err
+}
+
+// Secret reads a secret and tells OnSecret; read secrets through it and no other way.
+func (i *Instance) Secret(ctx context.Context, v secret.Value) (string, error) {
+	value, err := v.Resolve(ctx, i.secrets)
+	if err == nil && i.OnSecret != nil {
+		i.OnSecret(value)
+	}
+	return value, err
 }
 
 // Close closes what was opened.

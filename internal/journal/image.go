@@ -34,6 +34,7 @@ type Image struct {
 
 // ImageWriter receives a before-image. It is not there until Commit returns nil.
 type ImageWriter struct {
+	step   string
 	path   string
 	file   *os.File
 	sum    hash.Hash
@@ -52,7 +53,7 @@ func (r *Run) BeforeImage(stepID string) (*ImageWriter, error) {
 	if err != nil {
 		return nil, writeError(path, err)
 	}
-	w := &ImageWriter{path: path, file: file, sum: sha256.New()}
+	w := &ImageWriter{step: stepID, path: path, file: file, sum: sha256.New()}
 	w.frames, err = zstd.NewWriter(countingWriter{w}, zstd.WithEncoderCRC(true), zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return nil, errors.Join(writeError(path, err), file.Close())
@@ -96,6 +97,9 @@ func (w *ImageWriter) Commit() error {
 	failpoint.Hit("journal/before-image-written")
 	return nil
 }
+
+// Image is what was committed.
+func (w *ImageWriter) Image() *Image { return &Image{Step: w.step, Path: w.path} }
 
 func (w *ImageWriter) seal() error {
 	if err := w.frames.Close(); err != nil {

@@ -42,6 +42,7 @@ type Run struct {
 	Record Record
 
 	dir    string
+	mask   func([]byte) []byte
 	events *os.File
 
 	mu  sync.Mutex
@@ -59,7 +60,7 @@ func (r *Run) Append(e event.Event, sync bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err == nil {
-		_, err = r.events.Write(append(line, '\n'))
+		_, err = r.events.Write(append(r.mask(line), '\n'))
 	}
 	if err != nil && r.err == nil {
 		r.err = writeError(r.events.Name(), err)
@@ -115,6 +116,9 @@ func syncDir(dir string) error {
 
 // writeError says what an operator can do about a journal that cannot be written.
 func writeError(path string, err error) error {
+	if already, ok := errors.AsType[*fault.Error](err); ok {
+		return already
+	}
 	f := fault.Fail("journal.write", "the journal cannot be written").At(path).Because(err)
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, io.ErrShortWrite):

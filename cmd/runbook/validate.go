@@ -1,0 +1,78 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"runbook/internal/plan"
+	"runbook/steps"
+)
+
+func (a *app) validate() *cobra.Command {
+	var flags planFlags
+	var out output
+	cmd := &cobra.Command{
+		Use:   "validate PLAN...",
+		Short: "check plans completely, without any connection",
+		Long: `validate checks plans completely, without any connection: the YAML, the schema,
+every expression and its type, and whether each step finds the facts it needs.
+It shows every problem at once, each with its place and what to do.`,
+		Args: wants("at least one plan", 1, -1), ValidArgsFunction: planFiles,
+		RunE: func(_ *cobra.Command, args []string) error { return a.validatePlans(args, flags, out) },
+	}
+	flags.register(cmd)
+	outputFlag(cmd, &out)
+	return cmd
+}
+
+func (a *app) validatePlans(paths []string, flags planFlags, out output) error {
+	found := []*plan.Diagnostic{} // prints as [] when there are none
+	var invalid []error
+	for _, path := range paths {
+		p, err := plan.Load(path, steps.Language(), flags.Options)
+		if err != nil {
+			invalid = append(invalid, err)
+			found = append(found, plan.Diagnostics(err)...)
+			if out == textOutput {
+				a.diagnostics(err)
+			}
+			continue
+		}
+		found = append(found, p.Warnings...)
+		if out == textOutput {
+			a.warnings(p)
+			a.printf("%s: valid: plan %s, %d steps\n", path, p.Name, len(p.Steps))
+		}
+	}
+	if out == jsonOutput {
+		data, err := json.MarshalIndent(found, "", "  ")
+		if err != nil {
+			return err
+		}
+		a.printf("%s\n", data)
+	}
+	if len(invalid) > 0 {
+		return shown{errors.Join(invalid...)}
+	}
+	return nil
+}
+
+// diagnostics shows what is wrong with a plan, each problem where it is.
+func (a *app) diagnostics(err error) {
+	all := plan.Diagnostics(err)
+	if len(all) == 0 {
+		a.problem(err)
+	}
+	for _, d := range all {
+		fmt.Fprint(a.err.W, a.err.Diagnostic(d.Where(), string(d.Severity), d.Message, d.Code, d.Hint))
+	}
+}
+
+func (a *app) warnings(p *plan.Plan) {
+	for _, d := range p.Warnings {
+		fmt.Fprint(a.err.W, a.err.Diagnostic(d.Where(), string(d.Severity), d.Message, d.Code, d.Hint))
+	}
+}
