@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Family is one kind of key below {meta}: those that hold positions in the WAL,
@@ -34,8 +35,8 @@ var layouts = [families]struct{ title, prefix, rest string }{
 	LegacyCollections:  {"collections (legacy keys)", "root-coord/collection/", "{collection}"},
 	Segments:           {"segments", "datacoord-meta/s/", "{collection}/{partition}/{segment}"},
 	ChannelCheckpoints: {"channel checkpoints", "datacoord-meta/channel-cp/", "{vchannel}"},
-	ConsumeCheckpoints: {"consume checkpoints", walPrefix, "{pchannel}/" + consumeCheckpointDir},
-	SegmentAssignments: {"segment assignments", walPrefix, "{pchannel}/" + segmentAssignDir + "/{segment}"},
+	ConsumeCheckpoints: {"consume checkpoints", walPrefix, "{pchannel}/" + ConsumeCheckpointDir},
+	SegmentAssignments: {"segment assignments", walPrefix, "{pchannel}/" + SegmentAssignDir + "/{segment}"},
 	QueryTargets:       {"query targets", "queryCoord-Collection-Target/", "{collection}"},
 	Broadcasts:         {"broadcast tasks", "streamingcoord-meta/broadcast-task/", "{id}"},
 	PChannelMetas:      {"physical channels", "streamingcoord-meta/pchannel/", "{pchannel}"},
@@ -44,14 +45,14 @@ var layouts = [families]struct{ title, prefix, rest string }{
 // The directories that streamingnode keeps for each physical channel.
 const (
 	walPrefix            = "streamingnode-meta/wal/"
-	consumeCheckpointDir = "consume-checkpoint"
-	segmentAssignDir     = "segment-assign"
+	ConsumeCheckpointDir = "consume-checkpoint"
+	SegmentAssignDir     = "segment-assign"
 )
 
 // knownWALDirs are the directories of {meta}/streamingnode-meta/wal/{pchannel}/
 // whose contents are understood. Branches of Milvus add others, some of which
 // hold message ids.
-var knownWALDirs = []string{consumeCheckpointDir, segmentAssignDir, "vchannel", "salvage-checkpoint"}
+var knownWALDirs = []string{ConsumeCheckpointDir, SegmentAssignDir, "vchannel", "salvage-checkpoint"}
 
 // String is the family's name as people read it.
 func (f Family) String() string { return layouts[f].title }
@@ -137,6 +138,8 @@ func (k *Key) set(name, value string) error {
 		*number = n
 	case value == "":
 		return fmt.Errorf("%s is empty", name)
+	case !utf8.ValidString(value):
+		return fmt.Errorf("%s is not UTF-8", name)
 	case text != nil:
 		*text = value
 	case name != value:

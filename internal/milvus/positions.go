@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -78,11 +80,11 @@ func Earliest(w WAL) (Position, error) {
 
 func pulsarEarliest() []byte {
 	const (
-		ledger, entry, batchIndex, partition, batchSize = 1, 2, 3, 4, 6
+		ledger, entry, partition, batchIndex, batchSize = 1, 2, 3, 4, 6
 		none                                            = ^uint64(0) // -1
 	)
 	var raw []byte
-	for _, number := range []protowire.Number{ledger, entry, batchIndex, partition} {
+	for _, number := range []protowire.Number{ledger, entry, partition, batchIndex} {
 		raw = protowire.AppendTag(raw, number, protowire.VarintType)
 		raw = protowire.AppendVarint(raw, none)
 	}
@@ -101,7 +103,7 @@ type WALCounts map[WAL]int64
 // Markers of dropped channels name none and are left out. A checkpoint that
 // cannot be read is an error: what it names is not known.
 func PositionWALs(ctx context.Context, client clientv3.KV, metaRoot string) (WALCounts, error) {
-	view, err := NewView(ctx, client)
+	view, err := NewView(ctx, client, metaRoot)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +156,7 @@ func ConsumeCheckpointsOf(ctx context.Context, view View, metaRoot string) (map[
 // Pchannels lists the physical channels that streamingcoord has assigned.
 // Milvus 2.6 makes them at its first start, so none means that no 2.6 ran here.
 func Pchannels(ctx context.Context, client clientv3.KV, metaRoot string) ([]string, error) {
-	view, err := NewView(ctx, client)
+	view, err := NewView(ctx, client, metaRoot)
 	if err != nil {
 		return nil, err
 	}
@@ -168,4 +170,29 @@ func Pchannels(ctx context.Context, client clientv3.KV, metaRoot string) ([]stri
 		}
 	}
 	return names, nil
+}
+
+// Names are the WALs named, in alphabetical order; positions that name none are
+// left out.
+func (c WALCounts) Names() []string {
+	var names []string
+	for wal, n := range c {
+		if wal != Unknown && n > 0 {
+			names = append(names, wal.String())
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// String lists the WALs named and how often.
+func (c WALCounts) String() string {
+	var parts []string
+	for _, wal := range slices.Sorted(maps.Keys(c)) {
+		parts = append(parts, fmt.Sprintf("%s (%d)", wal, c[wal]))
+	}
+	if len(parts) == 0 {
+		return "none"
+	}
+	return strings.Join(parts, " and ")
 }

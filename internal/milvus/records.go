@@ -1,7 +1,6 @@
 package milvus
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
@@ -62,16 +61,12 @@ type Collection struct {
 
 // ReadCollection reads the value of a collection key.
 func ReadCollection(value []byte) (Collection, error) {
-	m, err := open(value)
-	if err != nil {
-		return Collection{}, err
+	r := readValue(value)
+	c := Collection{ID: int64(r.number(collectionID))}
+	if r.err != nil {
+		return c, r.err
 	}
-	id, err := m.varint(collectionID)
-	if err != nil {
-		return Collection{}, err
-	}
-	c := Collection{ID: int64(id)}
-	err = m.find(collectionStarts, protowire.BytesType, func(f *field) error {
+	err := r.m.find(collectionStarts, protowire.BytesType, func(f *field) error {
 		pair, err := parse(f.value)
 		if err != nil {
 			return err
@@ -89,25 +84,24 @@ type Segment struct {
 	Channel                   string // virtual
 	State                     SegmentState
 	Importing                 bool // by a bulk insert that has not completed
+	Positioned                bool // has a start or a DML position, even an empty one
 }
 
 // ReadSegment reads the value of a segment key.
 func ReadSegment(value []byte) (Segment, error) {
-	m, err := open(value)
-	if err != nil {
-		return Segment{}, err
-	}
-	var errs [6]error
-	number := func(i int, n protowire.Number) (v uint64) { v, errs[i] = m.varint(n); return v }
+	r := readValue(value)
 	s := Segment{
-		ID:         int64(number(0, segmentID)),
-		Collection: int64(number(1, segmentCollection)),
-		Partition:  int64(number(2, segmentPartition)),
-		State:      SegmentState(number(3, segmentState)),
-		Importing:  number(4, segmentImporting) != 0,
+		ID:         int64(r.number(segmentID)),
+		Collection: int64(r.number(segmentCollection)),
+		Partition:  int64(r.number(segmentPartition)),
+		Channel:    r.text(segmentChannel),
+		State:      SegmentState(r.number(segmentState)),
+		Importing:  r.number(segmentImporting) != 0,
 	}
-	s.Channel, errs[5] = m.text(segmentChannel)
-	return s, errors.Join(errs[:]...)
+	_, start := r.embedded(segmentStart)
+	_, dml := r.embedded(segmentDML)
+	s.Positioned = start || dml
+	return s, r.err
 }
 
 // ChannelCheckpoint is what is read of a msgpb.MsgPosition below channel-cp.
@@ -122,18 +116,14 @@ type ChannelCheckpoint struct {
 
 // ReadChannelCheckpoint reads the value of a channel checkpoint.
 func ReadChannelCheckpoint(value []byte) (ChannelCheckpoint, error) {
-	m, err := open(value)
-	if err != nil {
-		return ChannelCheckpoint{}, err
+	r := readValue(value)
+	c := ChannelCheckpoint{
+		Channel:   r.text(positionChannel),
+		WAL:       WAL(r.number(positionWAL)),
+		Timestamp: r.number(positionTimestamp),
 	}
-	channel, err1 := m.text(positionChannel)
-	id, err2 := m.bytes(positionID)
-	timestamp, err3 := m.varint(positionTimestamp)
-	wal, err4 := m.varint(positionWAL)
-	return ChannelCheckpoint{
-		Channel: channel, WAL: WAL(wal), Timestamp: timestamp,
-		Dropped: timestamp == math.MaxUint64 && len(id) == 0,
-	}, errors.Join(err1, err2, err3, err4)
+	c.Dropped = c.Timestamp == math.MaxUint64 && len(r.bytes(positionID)) == 0
+	return c, r.err
 }
 
 // ConsumeCheckpoint is what is read of a streamingpb.WALCheckpoint: where a
@@ -142,9 +132,7 @@ type ConsumeCheckpoint struct {
 	WAL      WAL
 	ID       string // as text; empty means woodpecker's earliest, or nothing for another WAL
 	TimeTick uint64
-	// Magic is the layout of recovery: 1 is the one understood here, 2 keeps more
-	// positions elsewhere.
-	Magic int64
+	Magic    int64 // layout of recovery, see KnownMagic
 	// AlterWAL: an online switch was under way when Milvus stopped.
 	AlterWAL bool
 	// Unknown are numbers of fields that no release has; branches keep further
@@ -152,25 +140,24 @@ type ConsumeCheckpoint struct {
 	Unknown []int32
 }
 
+// KnownMagic is the highest recovery_magic that is understood here: the layout
+// after it keeps further positions in other places.
+const KnownMagic = 1
+
 // ReadConsumeCheckpoint reads the value of a consume checkpoint.
 func ReadConsumeCheckpoint(value []byte) (ConsumeCheckpoint, error) {
-	m, err := open(value)
-	if err != nil {
-		return ConsumeCheckpoint{}, err
-	}
-	id, _, err1 := m.embedded(checkpointMessage)
-	wal, err2 := id.varint(messageIDWAL)
-	text, err3 := id.text(messageIDText)
-	tick, err4 := m.varint(checkpointTimeTick)
-	magic, err5 := m.varint(checkpointMagic)
-	c := ConsumeCheckpoint{WAL: WAL(wal), ID: text, TimeTick: tick, Magic: int64(magic)}
-	for _, f := range m {
+	r := readValue(value)
+	c := ConsumeCheckpoint{TimeTick: r.number(checkpointTimeTick), Magic: int64(r.number(checkpointMagic))}
+	message, _ := r.embedded(checkpointMessage)
+	id := reader{m: message, err: r.err}
+	c.WAL, c.ID = WAL(id.number(messageIDWAL)), id.text(messageIDText)
+	for _, f := range r.m {
 		c.AlterWAL = c.AlterWAL || f.number == checkpointAlterWAL
 		if f.number > checkpointAlterWAL {
 			c.Unknown = append(c.Unknown, int32(f.number))
 		}
 	}
-	return c, errors.Join(err1, err2, err3, err4, err5)
+	return c, id.err
 }
 
 // BroadcastState is streamingpb.BroadcastTaskState.
@@ -191,10 +178,38 @@ func (s BroadcastState) String() string {
 
 // ReadBroadcast reads the state of a broadcast task.
 func ReadBroadcast(value []byte) (BroadcastState, error) {
+	r := readValue(value)
+	state := BroadcastState(r.number(broadcastState))
+	return state, r.err
+}
+
+// reader takes fields out of a message and keeps the first error.
+type reader struct {
+	m   message
+	err error
+}
+
+func readValue(value []byte) *reader {
 	m, err := open(value)
-	if err != nil {
-		return 0, err
+	return &reader{m: m, err: err}
+}
+
+func (r *reader) number(n protowire.Number) uint64 { return keep(r, n, r.m.varint) }
+func (r *reader) bytes(n protowire.Number) []byte  { return keep(r, n, r.m.bytes) }
+func (r *reader) text(n protowire.Number) string   { return keep(r, n, r.m.text) }
+
+func (r *reader) embedded(n protowire.Number) (message, bool) {
+	if r.err != nil {
+		return nil, false
 	}
-	state, err := m.varint(broadcastState)
-	return BroadcastState(state), err
+	inner, present, err := r.m.embedded(n)
+	r.err = err
+	return inner, present
+}
+
+func keep[T any](r *reader, n protowire.Number, get func(protowire.Number) (T, error)) (value T) {
+	if r.err == nil {
+		value, r.err = get(n)
+	}
+	return value
 }

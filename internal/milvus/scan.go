@@ -30,11 +30,12 @@ type View struct {
 	Revision int64
 }
 
-// NewView takes the current revision, by a linearizable read.
-func NewView(ctx context.Context, kv clientv3.KV) (View, error) {
+// NewView takes the current revision, by a linearizable read of a key below
+// metaRoot: a user confined to one instance may read no other.
+func NewView(ctx context.Context, kv clientv3.KV, metaRoot string) (View, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	resp, err := kv.Get(ctx, "\x00", clientv3.WithCountOnly())
+	resp, err := kv.Get(ctx, SessionIDKey(metaRoot), clientv3.WithCountOnly())
 	if err != nil {
 		return View{}, fmt.Errorf("read etcd's revision: %w", err)
 	}
