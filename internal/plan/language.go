@@ -17,6 +17,19 @@ const (
 	MilvusRunning  Fact = "milvusRunning"
 )
 
+// ends lists the facts that no longer hold once f does: a running Milvus is not
+// stopped, writes its WAL and moves its positions.
+func (f Fact) ends() []Fact {
+	switch f {
+	case MilvusRunning:
+		return []Fact{MilvusStopped, WALEmpty, PositionsReset}
+	case MilvusStopped:
+		return []Fact{MilvusRunning}
+	default:
+		return nil
+	}
+}
+
 // Requirement is a fact that must hold before a step may run.
 type Requirement struct {
 	Fact Fact

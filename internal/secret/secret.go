@@ -31,8 +31,8 @@ type Source struct {
 
 // KeyRef names one key of a Kubernetes secret.
 type KeyRef struct {
-	Name string `json:"name"`
-	Key  string `json:"key"`
+	Name string `json:"name" doc:"name of the secret" required:"true"`
+	Key  string `json:"key" doc:"key in the secret" required:"true"`
 }
 
 // Resolver reads what this package cannot: a Kubernetes secret.
