@@ -39,6 +39,8 @@ type Instance struct {
 	mu      sync.Mutex
 	etcd    *clientv3.Client
 	objects *objectstore.Store
+
+	logStore nodeClients
 }
 
 // New describes an instance; nothing is dialled yet. secrets may be nil.
@@ -118,7 +120,7 @@ func (i *Instance) Close() error {
 		errs = append(errs, i.etcd.Close())
 		i.etcd = nil
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, i.logStore.close())...)
 }
 
 func (t *TLS) config() (*tls.Config, error) {

@@ -57,8 +57,10 @@ func (k Keys) Content() []string {
 // byLogID are the prefixes below which records are kept by a log's id: marks
 // still to be handed out, cleaning records, readers.
 func (k Keys) byLogID() []string {
-	return []string{k.Root() + "marking/", k.Root() + "cleaning/", k.Root() + "readers/"}
+	return []string{k.marking(), k.Root() + "cleaning/", k.Root() + "readers/"}
 }
+
+func (k Keys) marking() string { return k.Root() + "marking/" }
 
 // LogKey is the key of a live log's LogMeta.
 func (k Keys) LogKey(name string) string { return k.Logs() + name }
