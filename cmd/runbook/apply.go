@@ -66,7 +66,7 @@ func (a *app) applyPlan(parent context.Context, path string, f applyFlags) error
 	}
 	defer i.Close()
 	ctx := interrupt.New(parent)
-	out, closeConsole := a.console(f.out)
+	out, closeConsole := a.console(f.out, a.err)
 	defer closeConsole()
 	defer a.signals(ctx, out)()
 	r, err := runner.New(runner.Config{Plan: p, Types: steps.All(), Instance: i, Console: out})
@@ -97,13 +97,13 @@ func (a *app) applyPlan(parent context.Context, path string, f applyFlags) error
 	return nil
 }
 
-// console is how this command talks, and how to end it.
-func (a *app) console(o output) (runner.Console, func()) {
+// console is how a command talks, and how to end that. aside gets what is no result.
+func (a *app) console(o output, aside console.Terminal) (runner.Console, func()) {
 	if o == jsonOutput {
 		c := console.NewJSON(a.out)
 		return c, c.Close
 	}
-	c := console.NewText(a.out, a.err)
+	c := console.NewText(a.out, aside)
 	return c, c.Close
 }
 

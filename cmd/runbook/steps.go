@@ -45,10 +45,8 @@ func stepNames() []string {
 
 func unknownStep(name string) error {
 	e := fault.BadUsage("usage.step", "no step type %q", name)
-	for _, known := range stepNames() {
-		if distance(strings.ToLower(name), strings.ToLower(known)) < 4 {
-			return e.Hint("did you mean `runbook steps %s`?", known)
-		}
+	if near := nearest(name, stepNames()); near != "" {
+		return e.Hint("did you mean `runbook steps %s`?", near)
 	}
 	return e.Hint("see `runbook steps` for all of them")
 }

@@ -19,8 +19,12 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 
 func unknownCommand(parent *cobra.Command, name string) error {
 	e := fault.BadUsage("usage.command", "%s has no command %q", parent.CommandPath(), name)
-	if near := parent.SuggestionsFor(name); len(near) > 0 {
-		return e.Hint("did you mean `%s %s`?", parent.CommandPath(), near[0])
+	var names []string
+	for _, c := range parent.Commands() {
+		names = append(names, c.Name())
+	}
+	if near := nearest(name, names); near != "" {
+		return e.Hint("did you mean `%s %s`?", parent.CommandPath(), near)
 	}
 	return e.Hint("see `%s --help` for the commands", parent.CommandPath())
 }
@@ -29,20 +33,27 @@ func unknownCommand(parent *cobra.Command, name string) error {
 func flagError(cmd *cobra.Command, err error) error {
 	e := fault.BadUsage("usage.flag", "%s: %s", cmd.CommandPath(), err)
 	if _, name, ok := strings.Cut(err.Error(), "unknown flag: --"); ok {
-		if near := nearestFlag(cmd, name); near != "" {
+		if near := nearest(name, flagNames(cmd)); near != "" {
 			return e.Hint("did you mean --%s?", near)
 		}
 	}
 	return e.Hint("see `%s --help` for the flags", cmd.CommandPath())
 }
 
-func nearestFlag(cmd *cobra.Command, name string) string {
-	best, bestDistance := "", 3
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if d := distance(name, f.Name); d < bestDistance {
-			best, bestDistance = f.Name, d
+func flagNames(cmd *cobra.Command) []string {
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	return names
+}
+
+// nearest is the name that was probably meant; empty when none is near.
+func nearest(name string, names []string) string {
+	best, bestDistance := "", 1+max(1, min(3, len(name)/2))
+	for _, candidate := range names {
+		if d := distance(strings.ToLower(name), strings.ToLower(candidate)); d < bestDistance {
+			best, bestDistance = candidate, d
 		}
-	})
+	}
 	return best
 }
 
