@@ -12,8 +12,7 @@ import (
 func All() []step.Type {
 	return []step.Type{
 		assertstopped.Type(), // nothing runs, and what must stay up is up
-		//X // nothing runs, and what must stay up is up
-		walreset.Type(), // the WAL is empty on all three tiers
+		walreset.Type(),      // the WAL is empty on all three tiers
 		// checkpointreset.Type(), // every stored position is the target's earliest
 		// start.Type(),           // Milvus runs again, proved
 	}
