@@ -17,7 +17,7 @@ help: ## list the targets
 
 build: ## build bin/runbook and bin/runbook-lab
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/runbook ./cmd/runbook
-	CGO_ENABLED=0 $(GO) build -C e2e/lab -trimpath -ldflags '-s -w' -o ../../bin/runbook-lab ./cmd/runbook-lab
+	CGO_ENABLED=0 $(GO) build -C e2e/lab -trimpath -ldflags '-s -w' -o ../../bin/runbook-lab .
 
 demo: build ## the main job end to end on a local lab: seed, dry run, apply, verify
 	@bash e2e/demo.sh

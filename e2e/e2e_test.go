@@ -30,7 +30,7 @@ const labReady = 60 * time.Second
 func TestScenarios(t *testing.T) {
 	bin := t.TempDir()
 	build(t, "..", "./cmd/runbook", filepath.Join(bin, "runbook"), "-tags=failpoints")
-	build(t, "lab", "./cmd/runbook-lab", filepath.Join(bin, "runbook-lab"))
+	build(t, "lab", ".", filepath.Join(bin, "runbook-lab"))
 	repo, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)
