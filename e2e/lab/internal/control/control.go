@@ -28,6 +28,7 @@ type Session struct {
 	ID      int64         `json:"id"`
 	TTL     time.Duration `json:"ttl"`
 	NoLease bool          `json:"noLease"`
+	Abandon bool          `json:"abandon"` // of a stop: leave the key to its lease
 }
 
 // Components says what runs.

@@ -88,7 +88,8 @@ func (s *sessions) keepAlive(ctx context.Context, key string, req control.Sessio
 	return nil
 }
 
-// stop revokes the lease, or deletes the key of a session without one.
+// stop revokes the lease, or deletes the key of a session without one; an
+// abandoned session stays until its lease ends.
 func (s *sessions) stop(ctx context.Context, req control.Session) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,6 +108,9 @@ func (s *sessions) stop(ctx context.Context, req control.Session) error {
 	delete(s.live, key)
 	live.cancel()
 	<-live.ended
+	if req.Abandon {
+		return nil
+	}
 	_, err := s.client.Revoke(ctx, live.lease)
 	return err
 }

@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -37,6 +38,20 @@ type Fault struct {
 	Method string `json:"method"`
 	Mode   Mode   `json:"mode"`
 	Times  int    `json:"times"`
+	Skip   int    `json:"skip"` // calls to let through first
+}
+
+// Check says what is wrong with the fault, if anything.
+func (f *Fault) Check() error {
+	switch f.Mode {
+	case Reject, Stall, Unavailable:
+	default:
+		return fmt.Errorf("fault mode %q: want %s, %s or %s", f.Mode, Reject, Stall, Unavailable)
+	}
+	if f.Times < 0 || f.Skip < 0 {
+		return errors.New("fault times and skip must not be negative")
+	}
+	return nil
 }
 
 // rejectCode is woodpecker's internal error, here marked as not retriable: a final no.

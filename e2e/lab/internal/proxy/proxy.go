@@ -6,7 +6,6 @@ package proxy
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"net"
@@ -184,6 +183,10 @@ func (p *Proxy) admit(method string) *Fault {
 		if f.Times == spent {
 			continue
 		}
+		if f.Skip > 0 {
+			f.Skip--
+			continue
+		}
 		hit := *f
 		if f.Times > 0 {
 			if f.Times--; f.Times == 0 {
@@ -197,13 +200,8 @@ func (p *Proxy) admit(method string) *Fault {
 
 // AddFault makes calls fail from now on.
 func (p *Proxy) AddFault(f Fault) error {
-	switch f.Mode {
-	case Reject, Stall, Unavailable:
-	default:
-		return fmt.Errorf("fault mode %q: want %s, %s or %s", f.Mode, Reject, Stall, Unavailable)
-	}
-	if f.Times < 0 {
-		return fmt.Errorf("fault times %d: want 0 (always) or more", f.Times)
+	if err := f.Check(); err != nil {
+		return err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -91,7 +91,7 @@ func (s *Seeder) writeLog(ctx context.Context, c *Client, name string, w WAL) er
 		return err
 	}
 	for range w.Segments {
-		if err := writeSegment(ctx, h, w.Bytes); err != nil {
+		if err := writeSegment(ctx, h, bytes.Repeat([]byte{'w'}, w.Bytes)); err != nil {
 			return err
 		}
 	}
@@ -121,12 +121,12 @@ func (s *Seeder) writeLog(ctx context.Context, c *Client, name string, w WAL) er
 	return h.Close(ctx)
 }
 
-func writeSegment(ctx context.Context, h log.LogHandle, size int) error {
+func writeSegment(ctx context.Context, h log.LogHandle, entry []byte) error {
 	writer, err := h.OpenLogWriter(ctx)
 	if err != nil {
 		return fmt.Errorf("open writer: %w", err)
 	}
-	result := writer.Write(ctx, &log.WriteMessage{Payload: bytes.Repeat([]byte{'w'}, size)})
+	result := writer.Write(ctx, &log.WriteMessage{Payload: entry})
 	if result.Err != nil {
 		return fmt.Errorf("write: %w", result.Err)
 	}

@@ -1,9 +1,11 @@
-package main
+package cli
 
 import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -33,7 +35,12 @@ func newRoot() *cobra.Command {
 	root.PersistentFlags().StringVar(&a.dir, "dir", "", "directory of the lab (default $"+state.EnvDir+", else below the user's state directory)")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(
-		a.upCommand(), a.seedCommand(), a.statusCommand(), a.downCommand(),
+		a.upCommand(), a.seedCommand(), a.statusCommand(), a.verifyCommand(), a.downCommand(),
+		a.valuesCommand(), a.envCommand(), a.writeFirstCommand(),
+		a.stopNodeCommand(), a.startNodeCommand(), a.faultNodeCommand(), a.rpcCountsCommand(),
+		a.stopEtcdCommand(), a.startEtcdCommand(), a.stopObjectsCommand(), a.startObjectsCommand(),
+		a.sessionStartCommand(), a.sessionStopCommand(),
+		a.snapshotCommand(), a.diffCommand(), a.etcdCommand(), a.objectsCommand(), a.nodeFilesCommand(),
 		serveObjectsCommand(),
 	)
 	return root
@@ -127,6 +134,8 @@ func say(cmd *cobra.Command) func(string, ...any) {
 		fmt.Fprintln(cmd.ErrOrStderr(), strings.TrimRight(fmt.Sprintf(format, args...), "\n"))
 	}
 }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 func serveObjectsCommand() *cobra.Command {
 	return &cobra.Command{

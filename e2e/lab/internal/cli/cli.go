@@ -1,15 +1,13 @@
-// Command runbook-lab runs the outside world of runbook on this machine: a real
-// etcd, a real object store and real woodpecker log-store nodes on loopback
-// addresses, and looks into them without sharing code with runbook.
-package main
+// Package cli is the command line of runbook-lab, one file a command. Commands
+// parse, ask the package that knows, and print: results on standard output,
+// progress and errors on standard error.
+package cli
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 )
 
 // Exit codes.
@@ -19,14 +17,8 @@ const (
 	exitUsage  = 2
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:])
-	stop()
-	os.Exit(code)
-}
-
-func run(ctx context.Context, args []string) int {
+// Main runs the command line and returns the exit code.
+func Main(ctx context.Context, args []string) int {
 	root := newRoot()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
