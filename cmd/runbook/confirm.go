@@ -12,22 +12,21 @@ import (
 
 	"runbook/internal/console"
 	"runbook/internal/fault"
-	"runbook/internal/instance"
-	"runbook/internal/plan"
 	"runbook/internal/runner"
 )
 
 // mayRun asks for consent where a person can give it. The flag --run alone is
 // consent where nobody can.
-func (a *app) mayRun(ctx context.Context, p *plan.Plan, i *instance.Instance, preview *runner.Preview, f applyFlags) error {
+func (a *app) mayRun(ctx context.Context, j job, preview *runner.Preview, f runFlags) error {
 	if preview.Holder != nil {
 		return preview.Holder.Locked()
 	}
 	if f.yes || !isTerminal(a.in) || !a.err.TTY {
 		return nil
 	}
-	fmt.Fprintf(a.err.W, "\nthis changes the instance above: %s\n", runner.InstanceName(i.Settings))
-	return a.ask(ctx, "the root path", i.Settings.Etcd.RootPath)
+	fmt.Fprintf(a.err.W, "\nwhat is shown above will be done to this instance:\n%s",
+		a.err.Rows(runner.InstanceLines(j.instance.Settings)))
+	return a.ask(ctx, "its root path in etcd", j.instance.Settings.Etcd.RootPath)
 }
 
 // ask wants an answer typed, so that consent is about this instance and no other.

@@ -9,7 +9,6 @@ import (
 	"runbook/internal/event"
 	"runbook/internal/fault"
 	"runbook/internal/instance"
-	"runbook/internal/plan"
 )
 
 // InstanceLines names an instance by what tells it from another.
@@ -54,14 +53,14 @@ func (r *Runner) lookAround(ctx context.Context, p *Preview) error {
 // tellLeft shows what was left half done, and refuses a plan that would destroy
 // more without finishing it.
 func (r *Runner) tellLeft(p *Preview) error {
-	missing := r.notProvided(p.Left.Owes)
+	missing := r.unsettled(p.Left)
 	destroys := slices.ContainsFunc(r.steps, func(s *stepState) bool { return s.kind.Destructive })
 	text := "an earlier run left this instance half done; applying this plan finishes it"
 	if len(missing) > 0 {
 		text = "an earlier run left this instance half done; applying this plan does not finish it"
 	}
 	r.emit(event.Event{Event: event.LeftFound, Text: text, Lines: leftLines(*p.Left)})
-	if len(missing) == 0 || !destroys {
+	if len(missing) == 0 || !destroys || r.undo {
 		return nil
 	}
 	return fault.Refuse("run.unfinished", "an earlier run left this instance half done, and no step of this plan provides %s", strings.Join(missing, ", ")).
@@ -75,13 +74,4 @@ func leftLines(m claim.Marker) []event.Line {
 		lines = append(lines, event.Line{Value: text})
 	}
 	return lines
-}
-
-// notProvided lists those of the facts that no step of the plan provides.
-func (r *Runner) notProvided(facts []string) []string {
-	return slices.DeleteFunc(slices.Clone(facts), func(fact string) bool {
-		return slices.ContainsFunc(r.steps, func(s *stepState) bool {
-			return slices.ContainsFunc(s.kind.Provides, func(f plan.Fact) bool { return string(f) == fact })
-		})
-	})
 }

@@ -3,7 +3,9 @@ package runner
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	"runbook/internal/claim"
 	"runbook/internal/event"
 	"runbook/internal/plan"
 )
@@ -73,16 +75,37 @@ func (r *Runner) gives(ctx context.Context, s *stepState) []event.Fact {
 	return facts
 }
 
-// owed lists the facts that the destructive steps from position i on provide:
-// what the instance lacks if the run ends here.
-func (r *Runner) owed(i int) []string {
-	var facts []string
+// owed lists what the instance lacks if the run ends in step i: the facts of the
+// destructive steps from there on, and what an earlier run left that this plan
+// does not settle.
+func (r *Runner) owed(i int, left *claim.Marker) []string {
+	facts := r.unsettled(left)
 	for _, s := range r.steps[i:] {
-		if s.kind.Destructive {
-			for _, fact := range s.kind.Provides {
+		if !s.kind.Destructive {
+			continue
+		}
+		for _, fact := range s.settles {
+			if !slices.Contains(facts, string(fact)) {
 				facts = append(facts, string(fact))
 			}
 		}
 	}
 	return facts
+}
+
+// unsettled lists the facts owed by an earlier run that stay owed whatever this
+// plan does. Undoing a part of what was left half done leaves all of it half done.
+func (r *Runner) unsettled(left *claim.Marker) []string {
+	if left == nil {
+		return nil
+	}
+	missing := slices.DeleteFunc(slices.Clone(left.Owes), func(fact string) bool {
+		return slices.ContainsFunc(r.steps, func(s *stepState) bool {
+			return slices.Contains(s.settles, plan.Fact(fact))
+		})
+	})
+	if r.undo && len(missing) > 0 {
+		return slices.Clone(left.Owes)
+	}
+	return missing
 }

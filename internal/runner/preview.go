@@ -61,11 +61,13 @@ func (r *Runner) previewStep(ctx context.Context, i int, outputs map[string]any)
 		return context.Cause(ctx)
 	}
 	r.emit(e)
+	outputs[s.ID] = found.Outputs
 	if found.Outputs == nil {
-		outputs[s.ID] = reflect.Zero(s.kind.Outputs).Interface()
+		if s.kind.Outputs != nil {
+			outputs[s.ID] = reflect.Zero(s.kind.Outputs).Interface()
+		}
 		return nil
 	}
-	outputs[s.ID] = found.Outputs
 	return r.predict(s, outputs)
 }
 
@@ -84,6 +86,9 @@ func (r *Runner) predict(s *stepState, outputs map[string]any) error {
 }
 
 func (s *stepState) bind(outputs map[string]any) error {
+	if s.bound {
+		return nil
+	}
 	inputs, err := s.Bind(outputs)
 	if err != nil {
 		return diagnosed(err)

@@ -105,7 +105,7 @@ func (r *running) runStep(ctx context.Context, i int) (any, error) {
 	if err := s.bind(r.outputs); err != nil {
 		return nil, err
 	}
-	if err := r.claim.Enter(ctx, claim.Stage{Step: s.ID, Doing: s.kind.Summary, Owes: r.owed(i)}); err != nil {
+	if err := r.claim.Enter(ctx, claim.Stage{Step: s.ID, Doing: s.kind.Summary, Owes: r.owed(i, r.left)}); err != nil {
 		return nil, err
 	}
 	if err := r.boundary(event.Event{Event: event.StepStarted, Step: &s.ref, Text: s.kind.Summary}); err != nil {
@@ -126,8 +126,7 @@ func (r *running) runStep(ctx context.Context, i int) (any, error) {
 	return outputs, r.verify(ctx, i)
 }
 
-// verify proves what a step was to bring about, and takes the marker away when
-// nothing is at stake any more.
+// verify proves what a step was to bring about.
 func (r *running) verify(ctx context.Context, i int) error {
 	s := r.steps[i]
 	for _, fact := range s.kind.Provides {
@@ -148,13 +147,19 @@ func (r *running) verify(ctx context.Context, i int) error {
 				At(fmt.Sprintf("%s:%d:%d", r.Plan.Path, x.Position.Line, x.Position.Column))
 		}
 	}
-	if !s.kind.Destructive || len(r.owed(i+1)) > 0 {
+	return r.settle(ctx, i)
+}
+
+// settle takes the marker away when nothing is at stake any more after step i.
+func (r *running) settle(ctx context.Context, i int) error {
+	if !r.steps[i].kind.Destructive {
 		return nil
 	}
-	if r.left != nil && len(r.notProvided(r.left.Owes)) > 0 {
-		return nil
+	owed := r.owed(i+1, r.left)
+	if len(owed) == 0 {
+		return r.claim.Finish(interrupt.Unit(ctx))
 	}
-	return r.claim.Finish(interrupt.Unit(ctx))
+	return r.claim.Enter(interrupt.Unit(ctx), claim.Stage{Step: r.steps[i].ID, Doing: "done with this step, not with the plan", Owes: owed})
 }
 
 // ended replaces the symptom by its cause when the run's context ended under a

@@ -39,16 +39,20 @@ type Config struct {
 type Runner struct {
 	Config
 	steps   []*stepState
+	undo    bool
 	journal *journal.Run  // nil until Run
 	kept    []event.Event // of the preview, for the journal
 }
 
-// stepState is a step with all that is known of it so far.
+// stepState is a step with all that is known of it so far. What it settles are
+// the facts that are at stake from its first effect until it is done.
 type stepState struct {
 	*plan.Step
 	kind     step.Type
 	ref      event.Step
-	inputs   any // as bound last
+	inputs   any  // as bound last
+	bound    bool // there are no inputs to bind
+	settles  []plan.Fact
 	verified map[plan.Fact]bool
 	changes  bool // as previewed
 }
@@ -66,11 +70,20 @@ func New(c Config) (*Runner, error) {
 			return nil, fmt.Errorf("step %s: no step type %q", s.ID, s.Type.Name)
 		}
 		r.steps = append(r.steps, &stepState{
-			Step: s, kind: c.Types[at], verified: map[plan.Fact]bool{},
+			Step: s, kind: c.Types[at], settles: c.Types[at].Provides, verified: map[plan.Fact]bool{},
 			ref: event.Step{ID: s.ID, Type: s.Type.Name, Number: i + 1, Of: len(c.Plan.Steps)},
 		})
 	}
 	return r, nil
+}
+
+// Steps lists the steps in the order in which they run, for the journal.
+func (r *Runner) Steps() []journal.Step {
+	var steps []journal.Step
+	for _, s := range r.steps {
+		steps = append(steps, journal.Step{ID: s.ID, Type: s.ref.Type})
+	}
+	return steps
 }
 
 // emit sends an event to the console and to the journal, where a failure shows
