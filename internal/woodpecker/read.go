@@ -2,6 +2,7 @@ package woodpecker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -68,6 +69,9 @@ type Entries interface {
 
 const sampleSize = 10
 
+// ErrMalformed says that a value is not what woodpecker writes there.
+var ErrMalformed = errors.New("not in woodpecker's form")
+
 // Read reads the metadata below a prefix. A LogMeta or a counter that cannot be
 // decoded is an error: without them it is not known what there is.
 func Read(ctx context.Context, etcd Entries, prefix string) (*Metadata, error) {
@@ -132,7 +136,7 @@ func (r *reader) instance(key, value string) error {
 	case keys.LogIDCounter():
 		n, ok := parseNumber(value)
 		if !ok {
-			return fmt.Errorf("the log id counter is no number: %q", value)
+			return fmt.Errorf("%w: the log id counter is %q", ErrMalformed, value)
 		}
 		r.md.Counter = n
 	}
@@ -150,10 +154,10 @@ func (r *reader) log(name string, parked bool) *Log {
 func (r *reader) meta(log *Log, value []byte) error {
 	var decoded proto.LogMeta
 	if err := pb.Unmarshal(value, &decoded); err != nil {
-		return fmt.Errorf("no LogMeta: %w", err)
+		return fmt.Errorf("%w: no LogMeta: %w", ErrMalformed, err)
 	}
 	if log.ID = decoded.GetLogId(); log.ID < 1 {
-		return fmt.Errorf("a LogMeta with log id %d: ids begin at 1", log.ID)
+		return fmt.Errorf("%w: a LogMeta with log id %d, and ids begin at 1", ErrMalformed, log.ID)
 	}
 	return nil
 }

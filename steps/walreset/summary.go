@@ -1,6 +1,185 @@
 package walreset
 
-import "runbook/internal/step"
+import (
+	"fmt"
+	"slices"
+
+	"runbook/internal/step"
+	"runbook/internal/woodpecker"
+)
+
+// newOutputs is what is known before anything is done. What is left alone and
+// what was found without metadata does not change any more.
+func (r *reset) newOutputs(found *inventory) Outputs {
+	out := Outputs{
+		ObjectPrefix: woodpecker.ObjectPrefix(r.root),
+		Objects:      Objects{Foreign: found.objects.foreign, ForeignSample: append([]string{}, found.objects.sample...)},
+		Local:        Local{Foreign: int64(len(found.local.foreign)), ForeignSample: first(found.local.foreign, sampleSize)},
+		Nodes:        Nodes{Known: int64(len(found.nodes.nodes)), Skipped: append([]SkippedNode{}, found.nodes.skipped...)},
+		Warnings:     append([]string{}, found.warnings...),
+	}
+	if found.md == nil {
+		return out
+	}
+	out.Prefix = found.md.Keys.Prefix()
+	out.LogIDCounter = Counter{Before: found.md.Counter, After: found.md.Counter}
+	out.Metadata.Keys, out.Metadata.Foreign = found.md.Total, found.md.Foreign
+	for _, l := range found.logs {
+		if len(l.entries) > 0 {
+			continue
+		}
+		if l.objects.any() {
+			out.Orphans.ObjectDirectories++
+		}
+		if l.local.Files > 0 {
+			out.Orphans.LocalDirectories++
+		}
+	}
+	return out
+}
+
+// count adds the metadata of one log.
+func (o *Outputs) count(l *log) {
+	for _, entry := range l.entries {
+		if entry.Parked {
+			o.Metadata.ParkedLogs++
+		} else {
+			o.Metadata.Logs++
+		}
+		o.Metadata.Segments += entry.Segments
+	}
+}
+
+// predicted are the outputs of a run, if it finds what was found here.
+func (r *reset) predicted(found *inventory) Outputs {
+	out := r.newOutputs(found)
+	if found.md == nil {
+		return out
+	}
+	out.LogIDCounter.After = found.highestID()
+	for _, l := range found.logs {
+		out.count(l)
+		out.Objects.Removed += l.objects.objects
+		out.Objects.Versions += l.objects.versions
+		out.Objects.DeleteMarkers += l.objects.markers
+		out.Objects.Bytes += l.objects.bytes
+		out.Local.Files += l.local.Files
+		out.Local.Bytes += l.local.Bytes
+	}
+	for _, headless := range found.md.Headless {
+		out.Metadata.Segments += headless.Segments
+	}
+	targets, err := r.targets(found)
+	if err != nil {
+		return out
+	}
+	for _, t := range targets {
+		out.Nodes.Marked += int64(len(t.known))
+		out.Nodes.Swept += int64(len(t.sweep))
+		out.Nodes.Reclaimed += int64(len(t.known) + len(proof(t.sweep)))
+	}
+	return out
+}
+
+// describe is the preview.
+func (r *reset) describe(found *inventory) step.Preview {
+	out := r.predicted(found)
+	p := step.Preview{Lines: out.lines(r.settings.WAL.StorageType), Warnings: out.Warnings, Outputs: out}
+	p.Changes = out.Metadata.Keys+out.Objects.Removed+out.Objects.Versions+out.Objects.DeleteMarkers+
+		out.Local.Files+out.Nodes.Marked+out.Nodes.Swept+(out.LogIDCounter.After-out.LogIDCounter.Before) > 0
+	return p
+}
+
+var _ step.Summarizer = Outputs{}
 
 // Summary is what an operator reads of a finished reset.
-func (o Outputs) Summary() []step.Line { return nil }
+func (o Outputs) Summary() []step.Line { return o.lines("") }
+
+// lines says the same of a preview and of a run: a tier, its counts, what is left.
+func (o Outputs) lines(storage string) []step.Line {
+	if o.Prefix == "" {
+		return []step.Line{{Subject: "wal", Value: "never used: nothing to empty"}}
+	}
+	lines := []step.Line{o.metadataLine(), o.counterLine()}
+	if o.Local.Files > 0 || storage == onDisk {
+		lines = append(lines, o.localLine())
+	} else {
+		lines = append(lines, o.objectsLine())
+	}
+	if o.Nodes.Known > 0 {
+		lines = append(lines, o.nodesLine())
+	}
+	if n := o.Orphans.ObjectDirectories + o.Orphans.LocalDirectories; n > 0 {
+		lines = append(lines, step.Line{Subject: "orphans", Value: fmt.Sprintf("%d of these log directories are named by no metadata", n)})
+	}
+	return lines
+}
+
+func (o Outputs) metadataLine() step.Line {
+	m := o.Metadata
+	line := step.Line{Subject: "metadata", Value: fmt.Sprintf("%s, %d parked, %s, %s at %s",
+		pluralOf(m.Logs, "log"), m.ParkedLogs, pluralOf(m.Segments, "segment"), pluralOf(m.Keys, "key"), o.Prefix)}
+	if m.Foreign > 0 {
+		line.Detail = append(line.Detail, fmt.Sprintf("left: %s there that are not woodpecker's", pluralOf(m.Foreign, "key")))
+	}
+	return line
+}
+
+func (o Outputs) counterLine() step.Line {
+	c := o.LogIDCounter
+	if c.After > c.Before {
+		return step.Line{Subject: "log id counter", Value: fmt.Sprintf("raised from %d to %d", c.Before, c.After)}
+	}
+	return step.Line{Subject: "log id counter", Value: fmt.Sprintf("%d, kept", c.Before)}
+}
+
+func (o Outputs) objectsLine() step.Line {
+	line := step.Line{Subject: "objects", Value: fmt.Sprintf("%s, %s below %s", pluralOf(o.Objects.Removed, "object"), bytesText(o.Objects.Bytes), o.ObjectPrefix)}
+	if o.Objects.Versions+o.Objects.DeleteMarkers > 0 {
+		line.Detail = append(line.Detail, fmt.Sprintf("%s and %s too", pluralOf(o.Objects.Versions, "old version"), pluralOf(o.Objects.DeleteMarkers, "delete marker")))
+	}
+	return withForeign(line, o.Objects.Foreign, o.Objects.ForeignSample, "object")
+}
+
+func (o Outputs) localLine() step.Line {
+	line := step.Line{Subject: "local files", Value: fmt.Sprintf("%s, %s", pluralOf(o.Local.Files, "file"), bytesText(o.Local.Bytes))}
+	return withForeign(line, o.Local.Foreign, o.Local.ForeignSample, "file")
+}
+
+func withForeign(line step.Line, n int64, sample []string, noun string) step.Line {
+	if n == 0 {
+		return line
+	}
+	text := fmt.Sprintf("left: %s there that are not woodpecker's:", pluralOf(n, noun))
+	if n == 1 {
+		text = fmt.Sprintf("left: 1 %s there that is not woodpecker's:", noun)
+	}
+	line.Detail = append(line.Detail, text)
+	for _, name := range sample {
+		line.Detail = append(line.Detail, "  "+name)
+	}
+	if more := n - int64(len(sample)); more > 0 {
+		line.Detail = append(line.Detail, fmt.Sprintf("  and %d more", more))
+	}
+	return line
+}
+
+func (o Outputs) nodesLine() step.Line {
+	n := o.Nodes
+	line := step.Line{Subject: "log-store nodes", Value: fmt.Sprintf("%s, %s marked deleted, summed over the nodes", pluralOf(n.Known, "node"), pluralOf(n.Marked, "log"))}
+	if n.Swept > 0 {
+		line.Detail = append(line.Detail, fmt.Sprintf("swept: %d other log ids up to the counter marked too, for directories that nothing names", n.Swept))
+	}
+	for _, skipped := range n.Skipped {
+		text := fmt.Sprintf("left out: %s (%s)", skipped.Address, skipped.Reason)
+		if len(skipped.Logs) > 0 {
+			text += "; its disk still holds " + some(skipped.Logs)
+		}
+		line.Detail = append(line.Detail, text)
+	}
+	return line
+}
+
+func first(items []string, n int) []string {
+	return append([]string{}, slices.Clone(items[:min(len(items), n)])...)
+}

@@ -9,7 +9,6 @@ import (
 	"context"
 	"time"
 
-	"runbook/internal/fault"
 	"runbook/internal/plan"
 	"runbook/internal/step"
 )
@@ -103,17 +102,75 @@ func Type() step.Type {
 		Provides: []step.Provision[Inputs]{{Fact: plan.WALEmpty, Check: checkEmpty}},
 		Preview:  preview,
 		Run:      run,
+
+		Destructive: true,
 	})
 }
 
 func preview(ctx context.Context, env *step.Env, in Inputs) (step.Preview, error) {
-	return step.Preview{}, errUnfinished
+	r, err := open(ctx, env, in)
+	if err != nil {
+		return step.Preview{}, refused(err)
+	}
+	found, err := r.look(ctx)
+	if err != nil {
+		return step.Preview{}, refused(err)
+	}
+	return r.describe(found), nil
 }
 
 func run(ctx context.Context, env *step.Env, in Inputs) (Outputs, error) {
-	return Outputs{}, errUnfinished
+	r, err := open(ctx, env, in)
+	if err != nil {
+		return Outputs{}, err
+	}
+	found, err := r.look(ctx)
+	if err != nil {
+		return Outputs{}, err
+	}
+	for _, warning := range found.warnings {
+		env.Report.Warn("%s", warning)
+	}
+	out := r.newOutputs(found)
+	if found.md == nil {
+		return out, nil // verified: this instance never used woodpecker
+	}
+	return out, r.empty(ctx, found, &out)
 }
 
-func checkEmpty(ctx context.Context, env *step.Env, in Inputs) error { return errUnfinished }
-
-var errUnfinished = fault.Refuse("wal.unfinished", "this build cannot empty a WAL yet")
+// empty does what look has found possible. The order is what keeps every log
+// findable until it is gone: its nodes first, then its objects, its metadata last.
+func (r *reset) empty(ctx context.Context, found *inventory, out *Outputs) error {
+	if err := r.raiseCounter(ctx, found, out); err != nil {
+		return err
+	}
+	if err := r.env.Claim.Begin(ctx); err != nil {
+		return err
+	}
+	marked, err := r.mark(ctx, found, out)
+	if err != nil {
+		return err
+	}
+	if err := r.stillStopped(ctx); err != nil {
+		return err
+	}
+	if err := r.deleteFiles(ctx, found, out); err != nil {
+		return err
+	}
+	if err := r.waitForReclaim(ctx, found, marked, out); err != nil {
+		return err
+	}
+	if err := r.lookAgain(ctx, found); err != nil {
+		return err
+	}
+	if err := r.clearLogs(ctx, found, out); err != nil {
+		return err
+	}
+	if err := found.heldBack(); err != nil {
+		return err
+	}
+	if err := r.clearInstance(ctx, found, out); err != nil {
+		return err
+	}
+	return r.nothingWritten(ctx, found, marked)
+}

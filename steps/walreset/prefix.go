@@ -1,0 +1,89 @@
+package walreset
+
+import (
+	"context"
+	"errors"
+	"path"
+	"strings"
+
+	"runbook/internal/fault"
+	"runbook/internal/milvus"
+	"runbook/internal/woodpecker"
+)
+
+// choosePrefix finds where the metadata lies; "" when there is none and the plan
+// says that this may be.
+func (r *reset) choosePrefix(ctx context.Context, found *inventory) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.in.AttemptTimeout)
+	defer cancel()
+	survey, err := woodpecker.Look(ctx, r.etcd, r.settings.Etcd.RootPath, r.settings.WAL.MetaPrefix)
+	if err != nil {
+		return "", r.etcdFailed(err)
+	}
+	prefix, notes, err := survey.Choose(r.settings.WAL.MetaPrefix)
+	found.warnings = append(found.warnings, notes...)
+	refusal, ok := errors.AsType[*fault.Error](err)
+	switch {
+	case err == nil && prefix == woodpecker.LegacyPrefix:
+		return prefix, r.nobodyShares(ctx)
+	case err == nil:
+		return prefix, nil
+	case ok && refusal.Code == woodpecker.CodeNoWAL:
+		if r.in.WhenNoWAL == "verify" && len(survey.Sites) == 0 && !survey.Legacy {
+			return "", nil
+		}
+		return "", r.tellWhatThereIs(ctx, refusal)
+	default:
+		return "", err
+	}
+}
+
+// nobodyShares refuses the legacy prefix while another Milvus of this etcd may
+// keep its logs there too: every client of that age does.
+func (r *reset) nobodyShares(ctx context.Context) error {
+	roots, err := milvus.MetaRoots(ctx, r.etcd)
+	if err != nil {
+		return fault.Refuse("wal.legacy-unknown", "it cannot be found out whether another milvus shares the legacy prefix %s", woodpecker.LegacyPrefix).
+			Because(err).Hint("let the user in instance.etcd read the keys of the whole etcd")
+	}
+	for _, root := range roots {
+		if root == r.settings.MetaRoot() {
+			continue
+		}
+		counts, err := milvus.PositionWALs(ctx, r.etcd, root)
+		if err == nil && len(counts) > 0 && counts[milvus.Woodpecker]+counts[milvus.Unknown] == 0 {
+			continue // its positions name other WALs only
+		}
+		return fault.Refuse("wal.legacy-shared", "the legacy prefix %s may also hold the logs of the milvus at %s", woodpecker.LegacyPrefix, path.Dir(root)).
+			At(woodpecker.NewKeys(woodpecker.LegacyPrefix).Logs()).
+			Hint("move one of the two to an etcd of its own first; what lies at the legacy prefix cannot be told apart")
+	}
+	return nil
+}
+
+// tellWhatThereIs adds to a refusal what the operator may have meant.
+func (r *reset) tellWhatThereIs(ctx context.Context, refusal *fault.Error) error {
+	metaRoots, err := milvus.MetaRoots(ctx, r.etcd)
+	if err != nil {
+		return refusal.Hint("check instance.etcd.rootPath and endpoints: this etcd user may not look at what else there is")
+	}
+	var roots []string
+	for _, metaRoot := range metaRoots {
+		roots = append(roots, path.Dir(metaRoot))
+	}
+	for _, root := range roots {
+		for _, prefix := range woodpecker.PrefixesOf(root) {
+			site, err := woodpecker.SiteAt(ctx, r.etcd, prefix)
+			if err == nil && len(site.Missing) == 0 && root != r.settings.Etcd.RootPath && strings.HasPrefix(prefix, root+"/") {
+				refusal.Hint("set instance.etcd.rootPath: %s if that milvus is meant: its woodpecker lies at %s", root, prefix)
+			}
+		}
+	}
+	switch len(roots) {
+	case 0:
+		refusal.Hint("check instance.etcd.endpoints: this etcd holds no milvus at all")
+	default:
+		refusal.Hint("check instance.etcd.rootPath: this etcd holds the milvus instances %s", some(roots))
+	}
+	return refusal.Hint("set whenNoWal: verify on this step if the instance never used woodpecker")
+}
