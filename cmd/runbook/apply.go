@@ -7,7 +7,6 @@ import (
 
 	"runbook/internal/instance"
 	"runbook/internal/journal"
-	"runbook/internal/plan"
 	"runbook/internal/runner"
 )
 
