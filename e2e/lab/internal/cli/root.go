@@ -35,7 +35,7 @@ func newRoot() *cobra.Command {
 	root.PersistentFlags().StringVar(&a.dir, "dir", "", "directory of the lab (default $"+state.EnvDir+", else below the user's state directory)")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(
-		a.upCommand(), a.seedCommand(), a.statusCommand(), a.verifyCommand(), a.downCommand(),
+		a.upCommand(), a.seedCommand(), a.statusCommand(), a.verifyCommand(), a.verifyPositionsCommand(), a.downCommand(),
 		a.valuesCommand(), a.envCommand(), a.writeFirstCommand(),
 		a.stopNodeCommand(), a.startNodeCommand(), a.faultNodeCommand(), a.rpcCountsCommand(),
 		a.stopEtcdCommand(), a.startEtcdCommand(), a.stopObjectsCommand(), a.startObjectsCommand(),
@@ -50,7 +50,10 @@ func newRoot() *cobra.Command {
 func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
-			return usageError{fmt.Errorf("%s: %w", cmd.CommandPath(), err)}
+			if cmd.HasParent() {
+				err = fmt.Errorf("%s: %w", cmd.Name(), err)
+			}
+			return usageError{err}
 		}
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 
 	"runbook/e2e/lab/internal/control"
 	"runbook/e2e/lab/internal/milvus"
+	"runbook/e2e/lab/internal/milvusfixture"
 	"runbook/e2e/lab/internal/seed"
 	"runbook/e2e/lab/internal/state"
 )
@@ -19,6 +20,9 @@ type seedFlags struct {
 	plan    seed.Plan
 	only    bool
 	counter int64
+	milvus  bool
+	spec    milvusfixture.Spec
+	second  string
 	session string
 	ttl     time.Duration
 	noLease bool
@@ -34,6 +38,7 @@ func (a *app) seedCommand() *cobra.Command {
 			"is written but what the switches ask for, on top of what is there.",
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			s.addMilvus()
 			if cmd.Flags().Changed("counter") {
 				s.plan.Counter = &s.counter
 			}
@@ -49,7 +54,9 @@ func (a *app) seedCommand() *cobra.Command {
 	f.BoolVar(&s.wal.Compact, "compact", true, "move segments to the object store too")
 	f.BoolVar(&s.only, "only", false, "write no logs, only what the switches below ask for")
 	f.BoolVar(&s.plan.BucketLock, "bucket-lock", false, "create the bucket with object lock, for objects hold")
-	f.BoolVar(&s.plan.Milvus, "milvus", false, "metadata of Milvus that proves an instance: permanent session keys, pchannels")
+	f.BoolVar(&s.milvus, "milvus", false, "everything that a stopped Milvus leaves in etcd; the flags of verify-positions say how it looks")
+	addMilvusFlags(f, &s.spec)
+	f.StringVar(&s.second, "second-instance", "", "a second Milvus under this `ROOT` in the same etcd")
 	f.IntVar(&s.plan.Parked, "parked", 0, "write and delete `N` extra logs: their metadata is parked, their objects stay")
 	f.IntVar(&s.plan.OrphanObjects, "orphan-objects", 0, "object directories of `N` ids that no metadata names")
 	f.Int64SliceVar(&s.plan.OrphanNodeDirs, "orphan-node-dirs", nil, "log directories of these `IDs` on node disks that nothing names")
@@ -63,6 +70,19 @@ func (a *app) seedCommand() *cobra.Command {
 	f.DurationVar(&s.ttl, "ttl", 30*time.Second, "lease time of --session")
 	f.BoolVar(&s.noLease, "session-no-lease", false, "register --session without a lease")
 	return cmd
+}
+
+// addMilvus turns the flags into the instances to make.
+func (s *seedFlags) addMilvus() {
+	if s.milvus {
+		s.spec.Root = s.target.Root
+		s.plan.Milvus = append(s.plan.Milvus, s.spec)
+	}
+	if s.second != "" {
+		other := milvusfixture.Default()
+		other.Root = s.second
+		s.plan.Milvus = append(s.plan.Milvus, other)
+	}
 }
 
 func (a *app) seed(cmd *cobra.Command, s *seedFlags) error {

@@ -3,13 +3,15 @@ package seed
 import (
 	"context"
 	"fmt"
+
+	"runbook/e2e/lab/internal/milvusfixture"
 )
 
 // Plan is all that one `seed` does, in the order in which it is done.
 type Plan struct {
 	WAL        *WAL // nil: write no logs
 	BucketLock bool
-	Milvus     bool
+	Milvus     []milvusfixture.Spec
 
 	Parked         int
 	OrphanObjects  int
@@ -34,7 +36,7 @@ func (s *Seeder) Run(ctx context.Context, p Plan) error {
 		do     func() error
 	}{
 		{p.WAL != nil, "logs", func() error { return s.WriteWAL(ctx, *p.WAL) }},
-		{p.Milvus, "milvus metadata", func() error { return s.writeMilvus(ctx) }},
+		{len(p.Milvus) > 0, "milvus metadata", func() error { return s.writeMilvus(ctx, p.Milvus) }},
 		{p.Parked > 0, "parked logs", func() error { return s.park(ctx, p.Parked) }},
 		{p.WAL != nil || p.Parked > 0, "object names", func() error { return s.moveToVerbatimRoot(ctx) }},
 		{p.OrphanObjects > 0, "orphan objects", func() error { return s.orphanObjects(ctx, p.OrphanObjects) }},

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -18,6 +17,7 @@ import (
 
 	"runbook/e2e/lab/internal/layout"
 	"runbook/e2e/lab/internal/milvus"
+	"runbook/e2e/lab/internal/milvusfixture"
 	"runbook/e2e/lab/internal/state"
 )
 
@@ -209,10 +209,13 @@ func (s *Seeder) dropInstanceKeys(ctx context.Context, names []string) error {
 	return s.commit(ctx, ops)
 }
 
-func (s *Seeder) writeMilvus(ctx context.Context) error {
-	var ops []clientv3.Op
-	for _, kv := range milvus.Fixture(s.target.Root, []string{milvus.PChannel(s.target.Root, 0), milvus.PChannel(s.target.Root, 1)}) {
-		ops = append(ops, clientv3.OpPut(path.Clean(kv.Key), kv.Value))
+func (s *Seeder) writeMilvus(ctx context.Context, specs []milvusfixture.Spec) error {
+	for _, spec := range specs {
+		keys, err := spec.Load(ctx, s.etcd)
+		if err != nil {
+			return err
+		}
+		s.say("milvus under %s: %d keys", spec.Root, keys)
 	}
-	return s.commit(ctx, ops)
+	return nil
 }
