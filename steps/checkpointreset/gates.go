@@ -124,7 +124,7 @@ func (f *findings) warnings() []string {
 	add(f.alterWAL.n > 0, "an online switch of the WAL was under way on %s: it is cancelled", f.alterWAL.text())
 	add(f.importing.n > 0, "%d segments are of a bulk insert that has not completed: %s", f.importing.n, f.importing.text())
 	add(f.bothKeys.n > 0, "%d collections exist under their legacy key too, both are rewritten: %s", f.bothKeys.n, f.bothKeys.text())
-	add(len(f.unlisted) > 0, "channels with a checkpoint that streamingcoord does not list, rewritten all the same: %s", strings.Join(f.unlisted, ", "))
+	add(len(f.unlisted) > 0 && f.changes() > 0, "channels with a checkpoint that streamingcoord does not list, rewritten all the same: %s", strings.Join(f.unlisted, ", "))
 	add(f.replicateConfig, "a replication is configured: its acknowledged positions are in the old WAL (%s)", milvus.ReplicateConfigurationKey(f.meta))
 	add(f.watches > 0, "%d keys that milvus 2.5 left are kept as they are; 2.6 does not read them (%s)", f.watches, milvus.ChannelWatchPrefix(f.meta))
 	add(f.pin != nil && len(f.in.Pchannels) > 0 && f.pin.Value != f.in.TargetWal,

@@ -67,14 +67,14 @@ func (f *findings) leftText() string {
 	var parts []string
 	add := func(n int64, what string) {
 		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, what))
+			parts = append(parts, fmt.Sprintf("%s: %d", what, n))
 		}
 	}
 	add(f.dropped, "markers of dropped channels")
 	add(f.tombstones, "tombstones")
 	add(f.noPosition, "collections and segments without a position")
 	add(int64(len(f.withoutCheckpoint)), "physical channels that were never consumed")
-	add(f.compactions, "compaction tasks (of their position only the time counts)")
+	add(f.compactions, "compaction tasks, whose position is not used")
 	add(f.unreadable.n, "unreadable keys")
 	return strings.Join(parts, ", ")
 }
