@@ -10,6 +10,12 @@ import (
 	"runbook/e2e/lab/internal/milvusfixture"
 )
 
+// Bounds of what verify-positions prints.
+const (
+	shownWrong = 10
+	shownChars = 500
+)
+
 // addMilvusFlags adds the flags that say what a stopped Milvus looks like. Its
 // root is that of the instance.
 func addMilvusFlags(f *pflag.FlagSet, s *milvusfixture.Spec) {
@@ -74,8 +80,8 @@ func (a *app) verifyPositionsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for _, line := range wrong {
-				fmt.Fprintln(cmd.OutOrStdout(), line)
+			for _, line := range wrong[:min(len(wrong), shownWrong)] {
+				fmt.Fprintf(cmd.OutOrStdout(), "%.*s\n", shownChars, line)
 			}
 			if len(wrong) > 0 {
 				return fmt.Errorf("%d keys are wrong", len(wrong))
