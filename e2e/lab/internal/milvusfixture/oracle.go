@@ -39,10 +39,15 @@ func (s Spec) FateOf(key string, value []byte) Fate {
 		return Kept
 	case strings.HasPrefix(rest, "queryCoord-Collection-Target/"), strings.Contains(rest, "/segment-assign/"):
 		return Removed
-	case messageOf(rest) == nil, string(value) == tombstone, isDropMarker(rest, value):
+	case messageOf(rest) == nil, !readable(rest, value), isDropMarker(rest, value):
 		return Kept
 	}
 	return Rewritten
+}
+
+// readable: a tombstone does not decode either, and no value of Milvus is empty.
+func readable(rest string, value []byte) bool {
+	return len(value) > 0 && proto.Unmarshal(value, messageOf(rest)) == nil
 }
 
 func isDropMarker(rest string, value []byte) bool {
