@@ -5,6 +5,7 @@ package access
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,8 +18,11 @@ import (
 	"runbook/e2e/lab/internal/state"
 )
 
-// dialTimeout bounds the wait for an etcd that is down.
-const dialTimeout = 3 * time.Second
+// How long to wait for an etcd that is down.
+const (
+	dialTimeout   = 3 * time.Second
+	answerTimeout = 3 * time.Second
+)
 
 // Etcd opens a client with all rights.
 func Etcd(ctx context.Context, lab *state.Lab) (*clientv3.Client, error) {
@@ -35,6 +39,12 @@ func Etcd(ctx context.Context, lab *state.Lab) (*clientv3.Client, error) {
 	client, err := clientv3.New(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("etcd at %v: %w", lab.Etcd.Endpoints, err)
+	}
+	// The client itself would retry for as long as its caller lets it.
+	probe, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	if _, err := client.Get(probe, "runbook-lab-probe", clientv3.WithKeysOnly()); err != nil {
+		return nil, errors.Join(fmt.Errorf("etcd at %v does not answer: %w", lab.Etcd.Endpoints, err), client.Close())
 	}
 	return client, nil
 }

@@ -89,10 +89,11 @@ func (c *Client) Close(ctx context.Context) error {
 	return err
 }
 
-// OpenClient opens a new woodpecker client as Milvus configures it. etcd may be
-// a view of the lab's etcd; it stays the caller's to close.
-func (s *Seeder) OpenClient(ctx context.Context, etcd *clientv3.Client) (*Client, error) {
-	cfg, err := s.clientConfig()
+// openClient opens a new woodpecker client as Milvus configures it, with the
+// given root for its objects. etcd may be a view of the lab's etcd; it stays the
+// caller's to close.
+func (s *Seeder) openClient(ctx context.Context, etcd *clientv3.Client, root string) (*Client, error) {
+	cfg, err := s.clientConfig(root)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +117,7 @@ func (s *Seeder) OpenClient(ctx context.Context, etcd *clientv3.Client) (*Client
 	return &Client{Client: c, embedded: true}, nil
 }
 
-func (s *Seeder) clientConfig() (*config.Configuration, error) {
+func (s *Seeder) clientConfig(root string) (*config.Configuration, error) {
 	cfg, err := config.NewConfiguration()
 	if err != nil {
 		return nil, err
@@ -130,7 +131,7 @@ func (s *Seeder) clientConfig() (*config.Configuration, error) {
 		return nil, err
 	}
 	cfg.Minio.AccessKeyID, cfg.Minio.SecretAccessKey = s.lab.Objects.Admin.Name, s.lab.Objects.Admin.Secret
-	cfg.Minio.BucketName, cfg.Minio.RootPath, cfg.Minio.CreateBucket = s.target.Bucket, s.target.CleanWALRoot(), false
+	cfg.Minio.BucketName, cfg.Minio.RootPath, cfg.Minio.CreateBucket = s.target.Bucket, root, false
 	cfg.Minio.RequestTimeoutMs = config.DurationMilliseconds{Duration: config.NewDuration(30*time.Second, time.Millisecond)}
 	cfg.Etcd.RootPath, cfg.Woodpecker.Meta.Prefix = "", s.target.EtcdPrefix()
 	cfg.Woodpecker.Storage.Type, cfg.Woodpecker.Storage.RootPath = s.target.StorageType, s.target.LocalPath

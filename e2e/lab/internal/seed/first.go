@@ -32,7 +32,7 @@ func (s *Seeder) WriteFirst(ctx context.Context) (first First, err error) {
 	if first.CounterBefore, err = s.counter(ctx); err != nil {
 		return first, err
 	}
-	c, err := s.OpenClient(ctx, s.etcd)
+	c, err := s.openClient(ctx, s.etcd, s.target.WALRoot())
 	if err != nil {
 		return first, err
 	}

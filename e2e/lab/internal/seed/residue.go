@@ -67,8 +67,8 @@ func (s *Seeder) awaitReclaimed(ctx context.Context, ids []int64) error {
 	defer tick.Stop()
 	for _, node := range s.lab.Nodes {
 		for _, id := range ids {
-			dir := filepath.Join(node.DataDir, s.target.NodeOwner(), strconv.FormatInt(id, 10))
-			marker := filepath.Join(node.DataDir, layout.MarkersDir, s.target.NodeOwner(), strconv.FormatInt(id, 10)+".json")
+			dir := filepath.Join(node.DataDir, s.clientOwner(), strconv.FormatInt(id, 10))
+			marker := filepath.Join(node.DataDir, layout.MarkersDir, s.clientOwner(), strconv.FormatInt(id, 10)+".json")
 			for exists(dir) || exists(marker) {
 				select {
 				case <-tick.C:

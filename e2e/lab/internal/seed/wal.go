@@ -39,7 +39,7 @@ func (s *Seeder) WriteWAL(ctx context.Context, w WAL) error {
 
 func (s *Seeder) withClient(ctx context.Context, do func(*Client) error) error {
 	return s.withMetadata(ctx, func(etcd *clientv3.Client) (err error) {
-		c, err := s.OpenClient(ctx, etcd)
+		c, err := s.openClient(ctx, etcd, s.clientRoot())
 		if err != nil {
 			return err
 		}
@@ -143,19 +143,9 @@ func (s *Seeder) addObjects(ctx context.Context, logID, segment int64, count int
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(writers)
 	for n := range count {
-		key := path.Join(s.target.CleanWALRoot(), strconv.FormatInt(logID, 10), strconv.FormatInt(segment, 10), fmt.Sprintf("m_%d.blk", firstExtra+n))
+		key := path.Join(s.clientRoot(), strconv.FormatInt(logID, 10), strconv.FormatInt(segment, 10), fmt.Sprintf("m_%d.blk", firstExtra+n))
 		g.Go(func() error { return s.put(gctx, key, "extra block") })
 	}
 	return g.Wait()
 }
 
-// moveToVerbatimRoot gives the instance's objects the names they have under a
-// root that woodpecker's service mode refuses but Milvus accepts.
-func (s *Seeder) moveToVerbatimRoot(ctx context.Context) error {
-	clean, verbatim := s.target.CleanWALRoot(), s.target.WALRoot()
-	if clean == verbatim {
-		return nil
-	}
-	s.say("object root %q is not canonical: moving objects from %s/ to %s/", s.target.ObjectRoot, clean, verbatim)
-	return s.moveObjects(ctx, clean+"/", func(key string) string { return verbatim + "/" + strings.TrimPrefix(key, clean+"/") })
-}

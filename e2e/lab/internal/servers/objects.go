@@ -37,6 +37,9 @@ type ObjectsConfig struct {
 
 const objectsHealth = "/healthz"
 
+// maxCopy is S3's own limit; versitygw's library default allows no copy at all.
+const maxCopy = 5 << 30
+
 // Objects is the lab's object store, seen from the lab process.
 type Objects struct {
 	cfg     ObjectsConfig
@@ -188,7 +191,7 @@ func ServeObjects(ctx context.Context, stdin io.Reader) error {
 
 func runGateway(ctx context.Context, cfg ObjectsConfig) error {
 	buckets, iamDir := filepath.Join(cfg.Dir, "buckets"), filepath.Join(cfg.Dir, "iam")
-	opts := posix.PosixOpts{Concurrency: 64}
+	opts := posix.PosixOpts{Concurrency: 64, CopyObjectThreshold: maxCopy}
 	dirs := []string{buckets, iamDir}
 	if cfg.Versioning {
 		opts.VersioningDir = filepath.Join(cfg.Dir, "versions")
@@ -210,12 +213,12 @@ func runGateway(ctx context.Context, cfg ObjectsConfig) error {
 		}
 	}
 	// xattr, never nometa: without metadata conditional puts are not atomic.
-	backend, err := posix.New(buckets, meta.XattrMeta{}, opts)
+	disk, err := posix.New(buckets, meta.XattrMeta{}, opts)
 	if err != nil {
 		return err
 	}
-	defer backend.Shutdown()
-	return embedgw.RunVersityGW(ctx, backend, &embedgw.Config{
+	defer disk.Shutdown()
+	return embedgw.RunVersityGW(ctx, verbatimKeys{disk}, &embedgw.Config{
 		RootUserAccess: cfg.Admin.Name, RootUserSecret: cfg.Admin.Secret,
 		Ports:          []string{cfg.Address},
 		MaxConnections: 4096, MaxRequests: 2048, MultipartMaxParts: 10000,
