@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -46,29 +47,34 @@ func (s *stepNode) name() string {
 var rootFields = []string{"apiVersion", "kind", "metadata", "params", "instance", "steps"}
 
 func (k *checker) root(n *node) {
-	if n.kind != nodeMap {
-		k.error(n.pos, codeType, "want a plan, found %s", n.found()).hint("start from one of the plans in plans/")
-		return
-	}
 	known := rootFields
 	if k.instance == nil {
 		known = slices.DeleteFunc(slices.Clone(known), func(s string) bool { return s == "instance" })
 	}
 	k.known(n, known, "a plan")
-	k.constant(n, "apiVersion", apiVersion, codeAPIVersion)
-	k.constant(n, "kind", planKind, codeKind)
 	k.metadata(n)
 }
 
+// header checks what tells a plan from other documents. It reports whether the
+// rest is worth a look: a manifest for another program would only draw noise.
+func (k *checker) header(n *node) bool {
+	version := k.constant(n, "apiVersion", apiVersion, codeAPIVersion)
+	kind := k.constant(n, "kind", planKind, codeKind)
+	return version || kind || n.get("apiVersion") == nil || n.get("kind") == nil
+}
+
 // constant checks a field that has only one value.
-func (k *checker) constant(n *node, field, want, code string) {
+func (k *checker) constant(n *node, field, want, code string) bool {
 	v := n.get(field)
 	switch {
 	case v == nil:
 		k.error(n.pos, code, "%s is missing", field).hint("begin the plan with %s: %s", field, want)
 	case v.kind != nodeString || v.text != want:
 		k.error(v.pos, code, "%s: want %s, found %s", field, want, v.found()).hint("write %s: %s", field, want)
+	default:
+		return true
 	}
+	return false
 }
 
 var nameRegexp = regexp.MustCompile(namePattern)
@@ -136,20 +142,29 @@ func (k *checker) isMapping(n *node, label string) bool {
 
 // wrongType reports a value of another type and how to write it.
 func (k *checker) wrongType(n *node, label, want string) {
-	d := k.error(n.pos, codeType, "%s: want %s, found %s", label, want, n.found())
+	k.error(n.pos, codeType, "%s: want %s, found %s", label, want, n.found()).Hint = typeHint(n, want)
+}
+
+// typeHint is how to write a value of the type that is wanted.
+func typeHint(n *node, want string) string {
+	collection := n.kind == nodeList || n.kind == nodeMap
 	switch {
 	case n.kind == nodeNull:
-		d.hint("give a value, or remove the line")
-	case want == "string" && n.kind != nodeList && n.kind != nodeMap:
-		d.hint("quote it: %q", n.text)
+		return "give a value, or remove the line"
+	case want == "string" && !collection:
+		return fmt.Sprintf("quote it: %q", n.text)
 	case want == "bool":
-		d.hint("write true or false, without quotes")
+		return "write true or false, without quotes"
 	case want == "int":
-		d.hint("write a whole number, without quotes")
+		return "write a whole number, without quotes"
 	case want == "duration":
-		d.hint(`give a number and a unit: "35s", "2m", "1h30m"`)
-	case len(want) > 4 && want[:4] == "list":
-		d.hint("write a list: [a, b]")
+		return `give a number and a unit: "35s", "2m", "1h30m"`
+	case strings.HasPrefix(want, "list") && !collection:
+		return fmt.Sprintf("write a list: [%q]", n.text)
+	case strings.HasPrefix(want, "list"):
+		return "write a list: [a, b]"
+	default:
+		return "write the value itself"
 	}
 }
 
@@ -195,7 +210,7 @@ func (k *checker) scalar(n *node, s *shape, enum []string, label string) {
 			k.wrongType(n, label, "duration")
 		}
 	case len(enum) > 0 && !slices.Contains(enum, n.text):
-		k.error(n.pos, codeValue, "%s cannot be %s", label, n.text).Hint = didYouMean(n.text, enum)
+		k.error(n.pos, codeValue, "%s cannot be %q", label, n.text).Hint = didYouMean(n.text, enum)
 	}
 }
 
@@ -287,7 +302,7 @@ func (k *checker) fits(n *node, t *template, s *shape, label string) bool {
 	return true
 }
 
-// steps reads the list of steps far enough to know their ids and types, which
+// collectSteps reads the list of steps far enough to know their ids and types, which
 // expressions refer to.
 func (k *checker) collectSteps(root *node) {
 	n := root.get("steps")
@@ -339,7 +354,7 @@ func (k *checker) stepID(s *stepNode, seen map[string]*stepNode) {
 func (k *checker) stepType(s *stepNode) {
 	n := s.node.get("type")
 	if n == nil {
-		k.error(s.pos, codeMissing, "the step has no type").hint("add type: and one of %v", k.names)
+		k.error(s.pos, codeMissing, "the step has no type").hint("add type: and one of %s", strings.Join(k.names, ", "))
 		return
 	}
 	s.typePos = n.pos

@@ -90,7 +90,11 @@ func (d *decoder) value(n *node, s *shape, enum []string, label string) (reflect
 	case n.tmpl != nil:
 		v, err := n.tmpl.eval(d.vars)
 		if err != nil {
-			return reflect.Value{}, d.fail(n.pos, codeExprFailed, "%s: %v", label, err)
+			at := n.pos
+			if e := n.tmpl.whole(); e != nil {
+				at = e.pos
+			}
+			return reflect.Value{}, d.fail(at, codeExprFailed, "%s: %v", label, err)
 		}
 		return d.assign(n, v, s, enum, label)
 	case s.kind == shapeList:
@@ -148,7 +152,9 @@ func (d *decoder) assign(n *node, v any, s *shape, enum []string, label string) 
 		case shapeDuration:
 			duration, err := parseDuration(v)
 			if err != nil {
-				return out, d.fail(n.pos, codeType, "%s: want duration, found string %q", label, v)
+				problem := d.fail(n.pos, codeType, "%s: want duration, found string %q", label, v)
+				problem.Hint = typeHint(n, "duration")
+				return out, problem
 			}
 			out.SetInt(int64(duration))
 			return out, nil

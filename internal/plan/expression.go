@@ -202,15 +202,25 @@ func (x *expressions) parseIssue(issue *cel.Error, source string, at func(int) P
 		return
 	}
 	message, _, _ = strings.Cut(message, " expecting ")
-	message = strings.ReplaceAll(message, "'<EOF>'", "the end")
-	x.error(pos, codeExprSyntax, "not a valid expression: %s", message).
-		hint("expressions are CEL: params.size > 3 && params.name != 'x'")
+	if m := unexpected.FindStringSubmatch(message); m != nil {
+		message = "unexpected " + m[1]
+	}
+	if strings.Contains(message, "<EOF>") {
+		message = "it ends too early"
+	}
+	d := x.error(pos, codeExprSyntax, "not a valid expression: %s", message)
+	d.hint("expressions are CEL: params.size > 3 && params.name != 'x'")
+	if strings.Contains(message, "'= ") {
+		d.hint("write == to compare")
+	}
 }
 
 var (
+	unexpected    = regexp.MustCompile(`^(?:mismatched input|extraneous input|no viable alternative at input|token recognition error at:) (.*)$`)
 	noOverload    = regexp.MustCompile(`^found no matching overload for '(.+)' applied to '(.*)'$`)
 	undeclared    = regexp.MustCompile(`^undeclared reference to '([^']+)'`)
 	undefined     = regexp.MustCompile(`^undefined field '(.+)'$`)
+	wantFound     = regexp.MustCompile(`^expected type '(.+)' but found '(.+)'$`)
 	noFields      = regexp.MustCompile(`^type '(.+)' does not support field selection$`)
 	hiddenMapping = regexp.MustCompile(`mapping \d+|the params|the steps|the step \w+`)
 	operatorName  = regexp.MustCompile(`^_(.+)_$|^(.)_$`)
@@ -218,14 +228,18 @@ var (
 
 // typeIssue puts CEL's type errors into an operator's words.
 func (x *expressions) typeIssue(issue *cel.Error, source string, at func(int) Position) {
-	pos := at(offset(source, issue.Location.Line(), issue.Location.Column()))
+	index := offset(source, issue.Location.Line(), issue.Location.Column())
+	if runes := []rune(source); index < len(runes) && runes[index] == '.' {
+		index++ // CEL points at the dot before the name
+	}
+	pos := at(index)
 	message := hiddenMapping.ReplaceAllString(issue.Message, "mapping")
 	if m := noOverload.FindStringSubmatch(message); m != nil {
 		x.overloadIssue(pos, m[1], strings.Trim(m[2], "()"))
 		return
 	}
 	if m := undeclared.FindStringSubmatch(message); m != nil {
-		x.error(pos, codeExprName, "there is no function %s", m[1]).
+		x.error(at(max(index-len(m[1]), 0)), codeExprName, "there is no function %s", m[1]). // CEL points behind it
 			hint("use what CEL has: size, contains, startsWith, endsWith, matches, has, all, exists, string, int")
 		return
 	}
@@ -235,6 +249,10 @@ func (x *expressions) typeIssue(issue *cel.Error, source string, at func(int) Po
 	}
 	if m := noFields.FindStringSubmatch(message); m != nil {
 		x.error(pos, codeExprType, "a value of type %s has no fields", m[1]).hint("remove what follows its name")
+		return
+	}
+	if m := wantFound.FindStringSubmatch(message); m != nil {
+		x.error(pos, codeExprType, "want %s, found %s", m[1], m[2]).hint("compare it with something, or name another value")
 		return
 	}
 	x.error(pos, codeExprType, "%s", message)

@@ -13,7 +13,15 @@ func nearest(name string, candidates []string) string {
 			best, bestDistance = c, d
 		}
 	}
-	return best
+	if best != "" {
+		return best
+	}
+	for _, c := range candidates { // bucketname, rootPathPrefix
+		if lower := strings.ToLower(c); len(c) >= 4 && strings.HasPrefix(strings.ToLower(name), lower) {
+			return c
+		}
+	}
+	return ""
 }
 
 // distance counts the insertions, deletions, replacements and swaps of

@@ -171,7 +171,7 @@ func (p *param) disallowed(v any) string {
 	}
 	for _, v := range values {
 		if !slices.Contains(p.enum, v) {
-			return fmt.Sprintf("%v is not one of %s", v, strings.Trim(fmt.Sprint(p.enum), "[]"))
+			return fmt.Sprintf("%v is not one of %s", v, strings.ReplaceAll(strings.Trim(fmt.Sprint(p.enum), "[]"), " ", ", "))
 		}
 	}
 	return ""
@@ -328,7 +328,7 @@ func (k *checker) settleParams() {
 			k.error(p.pos, codeParamMissing, "param %s has no value", name).
 				hint("give --set %s=VALUE, or a default here", name)
 		}
-		if !p.used {
+		if !p.used && k.errors == 0 { // what is wrong may be the place that uses it
 			k.warn(p.pos, codeParamUnused, "param %s is used nowhere", name).
 				hint("remove it, or write ${params.%s} where it belongs", name)
 		}

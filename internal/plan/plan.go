@@ -45,12 +45,22 @@ func Load(path string, lang Language, opts Options) (*Plan, error) {
 	if root == nil {
 		return nil, c.err()
 	}
+	if root.kind != nodeMap {
+		c.error(root.pos, codeType, "want a plan, found %s", root.found()).hint("start from one of the plans in plans/")
+		return nil, c.err()
+	}
 	k := &checker{collector: c, grammar: g, src: newSource(text)}
+	if !k.header(root) {
+		return nil, c.err()
+	}
+	answer := g.askReferee(root.json())
 	p := k.plan(root, opts)
+	complaints, err := answer()
+	if err != nil {
+		return nil, err
+	}
 	if c.errors == 0 {
-		if err := k.verify(root); err != nil {
-			return nil, err
-		}
+		k.overrule(root, complaints)
 	}
 	if err := c.err(); err != nil {
 		return nil, err
@@ -111,7 +121,7 @@ func textOf(n *node) string {
 
 // instanceSection checks the instance section and returns it when it is sound.
 func (k *checker) instanceSection(root *node) *node {
-	if k.instance == nil || root.kind != nodeMap {
+	if k.instance == nil {
 		return nil
 	}
 	n := root.get("instance")
@@ -176,13 +186,9 @@ func (k *checker) finish(s *stepNode, params map[string]any) *Step {
 	return step
 }
 
-// verify asks the JSON schema. The checks above speak first because they speak
-// better; where they saw nothing the schema's word counts.
-func (k *checker) verify(root *node) error {
-	complaints, err := k.referee(root)
-	if err != nil {
-		return err
-	}
+// overrule reports what only the JSON schema rejects. The checks above speak
+// first because they speak better; where they saw nothing the schema's word counts.
+func (k *checker) overrule(root *node, complaints []rejected) {
 	var seen []Position
 	for _, r := range complaints {
 		at := root.walk(r.path).pos
@@ -193,7 +199,6 @@ func (k *checker) verify(root *node) error {
 		k.error(at, codeSchema, "the schema does not allow this value (%s)", r.keyword).
 			hint("compare with `runbook schema`")
 	}
-	return nil
 }
 
 // Step returns the step with this id, or nil.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
@@ -16,10 +17,24 @@ type rejected struct {
 	keyword string   // of the schema
 }
 
+// askReferee starts to check a document against the JSON schema and returns how to
+// wait for the answer. Compiling the schema takes as long as all other checks
+// together, so that it runs beside them.
+func (g *grammar) askReferee(document any) (answer func() ([]rejected, error)) {
+	var complaints []rejected
+	var err error
+	var running sync.WaitGroup
+	running.Go(func() { complaints, err = g.referee(document) })
+	return func() ([]rejected, error) {
+		running.Wait()
+		return complaints, err
+	}
+}
+
 // referee checks a document against the generated JSON schema. It has the last
 // word: what it rejects is not a plan, even where the checks that speak to
 // people see nothing wrong.
-func (g *grammar) referee(root *node) ([]rejected, error) {
+func (g *grammar) referee(document any) ([]rejected, error) {
 	text, err := marshalJSON(g.schema())
 	if err != nil {
 		return nil, err
@@ -34,7 +49,7 @@ func (g *grammar) referee(root *node) ([]rejected, error) {
 	if err != nil {
 		return nil, fmt.Errorf("plan schema: %w", err)
 	}
-	err = s.Validate(root.json())
+	err = s.Validate(document)
 	if err == nil {
 		return nil, nil
 	}

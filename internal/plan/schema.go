@@ -233,6 +233,10 @@ func (g *grammar) defs() object {
 	}
 	defs := object{
 		{"expression", object{{"description", "text with an expression: ${params.NAME} or ${steps.ID.outputs.NAME}"}, {"type", "string"}, {"pattern", expressionPattern}}},
+		{"bool", orExpression(object{{"type", "boolean"}})},
+		{"int", orExpression(object{{"type", "integer"}})},
+		{"duration", orExpression(object{{"type", "string"}, {"pattern", durationPattern}})},
+		{"strings", orExpression(object{{"type", "array"}, {"items", object{{"type", "string"}}}})},
 		{"secret", secretSchema()},
 		{"step", step},
 	}
@@ -257,20 +261,24 @@ func secretSchema() object {
 	}}}
 }
 
-// schema renders the shape. Whatever is not a mapping may also be an expression.
+// schema renders the shape. Whatever is not a mapping may also be an expression;
+// the common shapes are defined once, which keeps the compilation of the whole cheap.
 func (s *shape) schema() object {
 	switch s.kind {
 	case shapeString:
 		return object{{"type", "string"}}
 	case shapeBool:
-		return orExpression(object{{"type", "boolean"}})
+		return object{{"$ref", "#/$defs/bool"}}
 	case shapeInt:
-		return orExpression(object{{"type", "integer"}})
+		return object{{"$ref", "#/$defs/int"}}
 	case shapeDuration:
-		return orExpression(object{{"type", "string"}, {"pattern", durationPattern}})
+		return object{{"$ref", "#/$defs/duration"}}
 	case shapeSecret:
 		return object{{"$ref", "#/$defs/secret"}}
 	case shapeList:
+		if s.elem.kind == shapeString {
+			return object{{"$ref", "#/$defs/strings"}}
+		}
 		return orExpression(object{{"type", "array"}, {"items", s.elem.schema()}})
 	case shapeMap:
 		return object{{"type", "object"}, {"additionalProperties", s.elem.schema()}}

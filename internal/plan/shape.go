@@ -45,16 +45,6 @@ type fieldShape struct {
 	pointer  bool
 }
 
-// field returns the field with this name, or nil.
-func (s *shape) field(name string) *fieldShape {
-	for _, f := range s.fields {
-		if f.name == name {
-			return f
-		}
-	}
-	return nil
-}
-
 func (s *shape) names() []string {
 	var names []string
 	for _, f := range s.fields {

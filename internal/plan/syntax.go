@@ -88,8 +88,11 @@ func (c *collector) syntax(text []byte, err error) {
 			hint("quote the value if it is text that begins with an asterisk")
 		return
 	}
-	c.error(at, codeYAMLSyntax, "not valid YAML: %s", plainYAML(message)).
-		hint("look at this line and at the end of the one before: indentation, quotes, brackets")
+	d := c.error(at, codeYAMLSyntax, "not valid YAML: %s", plainYAML(message))
+	d.hint("look at this line and at the end of the one before: indentation, quotes, brackets")
+	if bytes.Contains(lines[line-1], []byte("${")) {
+		d.hint("quote the text that holds ${...}")
+	}
 }
 
 // plainYAML puts the decoder's commonest messages into an operator's words.

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -31,15 +32,15 @@ type node struct {
 	value   any      // of a scalar: nil, string, bool, int64, float64
 	style   yaml.Style
 	items   []*node
-	entries []entry
-	tmpl    *template // set when the text holds expressions and was compiled
+	entries []entry        // of a mapping, in the order of the file
+	index   map[string]int // of entries, by key
+	tmpl    *template      // set when the text holds expressions and was compiled
 }
 
 type entry struct {
 	key    string
 	keyPos Position
 	value  *node
-	merged bool // came through a merge key: an explicit key replaces it
 }
 
 // get returns the value under key, or nil.
@@ -54,20 +55,18 @@ func (n *node) entry(key string) *entry {
 	if n == nil {
 		return nil
 	}
-	for i := range n.entries {
-		if n.entries[i].key == key {
-			return &n.entries[i]
-		}
+	if i, ok := n.index[key]; ok {
+		return &n.entries[i]
 	}
 	return nil
 }
 
-func (n *node) keys() []string {
-	var keys []string
-	for _, e := range n.entries {
-		keys = append(keys, e.key)
+func (n *node) add(e entry) {
+	if n.index == nil {
+		n.index = map[string]int{}
 	}
-	return keys
+	n.index[e.key] = len(n.entries)
+	n.entries = append(n.entries, e)
 }
 
 // found names the node as an operator sees it, with its text where that is short.
@@ -91,6 +90,9 @@ func (n *node) found() string {
 	case nodeInt:
 		return short("int")
 	case nodeFloat:
+		if integer.MatchString(n.text) {
+			return short("int beyond 64 bits")
+		}
 		return short("float")
 	case nodeList:
 		return "a list"
@@ -98,6 +100,8 @@ func (n *node) found() string {
 		return "a mapping"
 	}
 }
+
+var integer = regexp.MustCompile(`^[-+]?[0-9_]+$`)
 
 // kindName is found without the text, for values that must not be shown.
 func (n *node) kindName() string {
@@ -272,7 +276,7 @@ func (r *resolver) entries(n *node, y *yaml.Node, depth int) {
 				hint("remove one of them")
 			continue
 		}
-		n.entries = append(n.entries, entry{key: name, keyPos: position(key), value: r.node(value, depth+1)})
+		n.add(entry{key: name, keyPos: position(key), value: r.node(value, depth+1)})
 	}
 	for _, m := range merges {
 		r.merge(n, m, depth)
@@ -315,8 +319,7 @@ func (r *resolver) merge(n *node, y *yaml.Node, depth int) {
 		}
 		for _, e := range s.entries {
 			if n.entry(e.key) == nil {
-				e.merged = true
-				n.entries = append(n.entries, e)
+				n.add(e)
 			}
 		}
 	}
