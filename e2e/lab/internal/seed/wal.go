@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path"
 	"strconv"
-	"strings"
 
 	"github.com/zilliztech/woodpecker/woodpecker/log"
 	clientv3 "go.etcd.io/etcd/client/v3"
