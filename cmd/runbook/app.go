@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/user"
 
 	"github.com/spf13/cobra"
 
@@ -84,10 +85,11 @@ func (a *app) flush() {
 
 // who names the person at the keyboard, also behind sudo.
 func who() string {
-	for _, name := range []string{"SUDO_USER", "USER", "LOGNAME"} {
-		if value := os.Getenv(name); value != "" {
-			return value
-		}
+	if name := os.Getenv("SUDO_USER"); name != "" {
+		return name
+	}
+	if u, err := user.Current(); err == nil {
+		return u.Username
 	}
 	return fmt.Sprintf("uid %d", os.Getuid())
 }

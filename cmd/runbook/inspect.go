@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
@@ -10,9 +13,8 @@ import (
 	"runbook/internal/claim"
 	"runbook/internal/event"
 	"runbook/internal/instance"
-	"runbook/internal/interrupt"
 	"runbook/internal/milvus"
-	"runbook/internal/runner"
+	"runbook/internal/plan"
 )
 
 // section is one part of what inspect shows. A room that knows something of an
@@ -43,7 +45,7 @@ func (a *app) inspect() *cobra.Command {
 		Long:  "inspect shows what the instance of a plan is and what state it is in. It reads only.",
 		Args:  wants("one plan", 1, 1), ValidArgsFunction: planFiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.inspectPlan(cmd.Context(), args[0], flags)
+			return a.inspectPlan(cmd.Context(), args[0], flags, out)
 		},
 	}
 	flags.register(cmd)
@@ -51,28 +53,110 @@ func (a *app) inspect() *cobra.Command {
 	return cmd
 }
 
-func (a *app) inspectPlan(parent context.Context, path string, flags planFlags) error {
+func (a *app) inspectPlan(parent context.Context, path string, flags planFlags, out output) error {
 	_, i, err := a.open(path, flags)
 	if err != nil {
 		a.diagnostics(err)
 		return shown{err}
 	}
 	defer i.Close()
-	ctx := interrupt.New(parent).Soft()
 	for _, s := range sections() {
-		ctx, cancel := context.WithTimeout(ctx, sectionTimeout)
+		ctx, cancel := context.WithTimeout(parent, sectionTimeout)
 		lines, err := s.read(ctx, i)
 		cancel()
-		if err != nil {
-			lines = append(lines, event.Line{Subject: "unknown", Value: err.Error()})
+		if err := a.printSection(inspected{V: event.Version, Section: s.title, Lines: lines, Error: event.ErrorOf(err)}, out); err != nil {
+			return err
 		}
-		a.printf("%s\n%s\n", s.title, a.out.Rows(lines))
 	}
 	return nil
 }
 
+// inspected is what one section found; its JSON form is what `-o json` prints.
+type inspected struct {
+	V       int          `json:"v"`
+	Section string       `json:"section"`
+	Lines   []event.Line `json:"lines,omitempty"`
+	Error   *event.Error `json:"error,omitempty"`
+}
+
+func (a *app) printSection(s inspected, out output) error {
+	if out == jsonOutput {
+		return json.NewEncoder(a.out.W).Encode(s)
+	}
+	a.printf("%s\n%s", s.Section, a.out.Rows(indented(s.Lines)))
+	if s.Error != nil {
+		a.printf("%s", a.out.Rows([]event.Line{{Subject: "  not known", Value: s.Error.Message, Detail: s.Error.Hints}}))
+	}
+	a.printf("\n")
+	return nil
+}
+
+func indented(lines []event.Line) []event.Line {
+	var out []event.Line
+	for _, line := range lines {
+		line.Subject = "  " + line.Subject
+		out = append(out, line)
+	}
+	return out
+}
+
+// inspectSettings shows every setting that has a value, and which are defaults.
 func inspectSettings(_ context.Context, i *instance.Instance) ([]event.Line, error) {
-	return runner.InstanceLines(i.Settings), nil
+	data, err := json.Marshal(i.Settings)
+	if err != nil {
+		return nil, err
+	}
+	var values map[string]any
+	if err := json.Unmarshal(data, &values); err != nil {
+		return nil, err
+	}
+	return settingLines("", plan.Fields(reflect.TypeFor[instance.Settings]()), values), nil
+}
+
+func settingLines(prefix string, fields []plan.Field, values map[string]any) []event.Line {
+	var lines []event.Line
+	for _, f := range fields {
+		switch value := values[f.Name].(type) {
+		case nil:
+		case map[string]any:
+			if from, ok := value["valueFrom"].(map[string]any); ok {
+				lines = append(lines, event.Line{Subject: prefix + f.Name, Value: "from " + source(from)})
+				continue
+			}
+			lines = append(lines, settingLines(prefix+f.Name+".", f.Fields, value)...)
+		case []any:
+			lines = append(lines, event.Line{Subject: prefix + f.Name, Value: join(value)})
+		default:
+			text := fmt.Sprint(value)
+			if text == "" {
+				continue
+			}
+			if text == f.Default {
+				text += " (the default)"
+			}
+			lines = append(lines, event.Line{Subject: prefix + f.Name, Value: text})
+		}
+	}
+	return lines
+}
+
+// source names where a secret comes from: "env NAME".
+func source(from map[string]any) string {
+	for kind, of := range from { // exactly one
+		if ref, ok := of.(map[string]any); ok {
+			of = fmt.Sprintf("%v/%v", ref["name"], ref["key"])
+		}
+		return fmt.Sprintf("%s %v", kind, of)
+	}
+	return "nowhere"
+}
+
+func join(values []any) string {
+	words := make([]string, len(values))
+	for i, v := range values {
+		words[i] = fmt.Sprint(v)
+	}
+	return strings.Join(words, ", ")
 }
 
 func inspectSessions(ctx context.Context, i *instance.Instance) ([]event.Line, error) {

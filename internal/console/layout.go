@@ -8,7 +8,7 @@ import (
 )
 
 // widestSubject bounds the column of subjects in a block of rows.
-const widestSubject = 24
+const widestSubject = 32
 
 // wrap breaks text at spaces so that no line is longer than width, counting the
 // indent that the later lines get. Words are never broken, nor numbers with
@@ -73,8 +73,12 @@ func (t Terminal) rows(b *strings.Builder, indent int, rows []event.Line) {
 	for _, row := range rows {
 		subject := row.Subject + strings.Repeat(" ", max(0, column-utf8.RuneCountInString(row.Subject))) + "  "
 		t.text(b, indent, subject, t.dim(subject), row.Value)
+		under := indent + column + 2
+		if t.Width > 0 {
+			under = min(under, max(indent+2, t.Width/4))
+		}
 		for _, detail := range row.Detail {
-			t.text(b, min(indent+column+2, indent+8), "- ", "- ", detail)
+			t.text(b, under, "- ", "- ", detail)
 		}
 	}
 }

@@ -8,26 +8,35 @@ import (
 	"runbook/internal/event"
 )
 
-// renderer is how one kind of event is shown to people.
-type renderer struct {
-	result bool // to stdout
-	write  func(t Terminal, b *strings.Builder, e event.Event)
+// renderers say how each kind of event is shown to people; the others are not.
+var renderers = map[event.Name]func(t Terminal, b *strings.Builder, e event.Event){
+	event.PlanLoaded:    planLoaded,
+	event.LeftFound:     leftFound,
+	event.LockHeld:      lockHeld,
+	event.StepPreviewed: stepPreviewed,
+	event.Expected:      expected,
+	event.PreviewDone:   previewDone,
+	event.RunStarted:    runStarted,
+	event.StepStarted:   stepStarted,
+	event.FactSeen:      factSeen,
+	event.Note:          note,
+	event.Warning:       warning,
+	event.StepDone:      stepDone,
+	event.Ended:         ended,
 }
 
-var renderers = map[event.Name]renderer{
-	event.PlanLoaded:    {true, planLoaded},
-	event.LeftFound:     {false, leftFound},
-	event.LockHeld:      {false, lockHeld},
-	event.StepPreviewed: {true, stepPreviewed},
-	event.Expected:      {true, expected},
-	event.PreviewDone:   {true, previewDone},
-	event.RunStarted:    {false, runStarted},
-	event.StepStarted:   {false, stepStarted},
-	event.FactSeen:      {false, factSeen},
-	event.Note:          {false, note},
-	event.Warning:       {false, warning},
-	event.StepDone:      {true, stepDone},
-	event.Ended:         {true, ended},
+// isResult says which events go to stdout.
+func isResult(e event.Event) bool {
+	switch e.Event {
+	case event.PlanLoaded, event.StepPreviewed, event.PreviewDone, event.StepDone:
+		return true
+	case event.Expected:
+		return e.Expectation.Predicted
+	case event.Ended:
+		return e.End.Outcome == event.Done
+	default:
+		return false
+	}
 }
 
 func heading(s *event.Step) string { return fmt.Sprintf("%d/%d %s (%s)", s.Number, s.Of, s.ID, s.Type) }
@@ -95,11 +104,11 @@ func expected(t Terminal, b *strings.Builder, e event.Event) {
 	case !x.OK:
 		verdict = "does not hold"
 	}
-	text := x.Source + " " + verdict
+	text := x.Source + ": " + verdict
 	if x.Operands != "" {
-		text += ": " + x.Operands
+		text += " (" + x.Operands + ")"
 	}
-	t.text(b, 2, "expects  ", t.dim("expects")+"  ", text)
+	t.text(b, 2, "expects  ", t.dim("expects  "), text)
 }
 
 func previewDone(t Terminal, b *strings.Builder, e event.Event) {

@@ -46,11 +46,11 @@ func (t *Text) Emit(e event.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	terminal := t.err
-	if failed := e.End != nil && e.End.Outcome != event.Done; render.result && !failed {
+	if isResult(e) {
 		terminal = t.out
 	}
 	var b strings.Builder
-	render.write(terminal, &b, e)
+	render(terminal, &b, e)
 	t.print(terminal, b.String())
 }
 

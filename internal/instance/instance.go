@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 
+	"runbook/internal/fault"
 	"runbook/internal/objectstore"
 	"runbook/internal/secret"
 )
@@ -105,10 +106,14 @@ func (i *Instance) Objects(ctx context.Context) (*objectstore.Store, error) {
 // Secret reads a secret and tells OnSecret; read secrets through it and no other way.
 func (i *Instance) Secret(ctx context.Context, v secret.Value) (string, error) {
 	value, err := v.Resolve(ctx, i.secrets)
-	if err == nil && i.OnSecret != nil {
+	if err != nil {
+		return "", fault.Refuse("instance.secret", "secret cannot be read").Because(err).
+			Hint("make it readable for this command: the plan takes it from %s", v)
+	}
+	if i.OnSecret != nil {
 		i.OnSecret(value)
 	}
-	return value, err
+	return value, nil
 }
 
 // Close closes what was opened.

@@ -80,9 +80,9 @@ func (m *markdown) timeline(steps []*StepReport) {
 func (m *markdown) step(s *StepReport) {
 	m.printf("\n## %d %s (%s): %s\n\n", s.Number, cell(s.ID), cell(s.Step.Type), s.Result)
 	if len(s.Rows) > 0 {
-		m.printf("| | before | after |\n|---|---|---|\n")
+		m.printf("| | preview | result |\n|---|---|---|\n")
 		for _, row := range s.Rows {
-			m.printf("| %s | %s | %s |\n", cell(row.Subject), cell(row.Before), cell(row.After))
+			m.printf("| %s | %s | %s |\n", cell(row.Subject), cell(row.Preview), cell(row.Result))
 		}
 	}
 	if s.Error != nil {

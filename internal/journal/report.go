@@ -36,7 +36,7 @@ type StepReport struct {
 }
 
 // Row sets what the preview found beside what the step did.
-type Row struct{ Subject, Before, After string }
+type Row struct{ Subject, Preview, Result string }
 
 // Report reads the whole journal of a run.
 func (p *Past) Report() (*Report, error) {
@@ -98,7 +98,7 @@ func (s *StepReport) add(e event.Event) {
 	switch e.Event {
 	case event.StepPreviewed:
 		for _, line := range flatten(e.Lines) {
-			s.Rows = append(s.Rows, Row{Subject: line.Subject, Before: line.Value})
+			s.Rows = append(s.Rows, Row{Subject: line.Subject, Preview: line.Value})
 		}
 	case event.StepStarted:
 		s.Started, s.Result = e.Time, "not finished"
@@ -122,12 +122,12 @@ func (s *StepReport) add(e event.Event) {
 func (s *StepReport) after(lines []event.Line) {
 	previewed := len(s.Rows)
 	for _, line := range lines {
-		i := slices.IndexFunc(s.Rows[:previewed], func(r Row) bool { return r.Subject == line.Subject && r.After == "" })
+		i := slices.IndexFunc(s.Rows[:previewed], func(r Row) bool { return r.Subject == line.Subject && r.Result == "" })
 		if i >= 0 {
-			s.Rows[i].After = line.Value
+			s.Rows[i].Result = line.Value
 			continue
 		}
-		s.Rows = append(s.Rows, Row{Subject: line.Subject, After: line.Value})
+		s.Rows = append(s.Rows, Row{Subject: line.Subject, Result: line.Value})
 	}
 }
 

@@ -114,7 +114,8 @@ func program(t testing.TB) string {
 	module := filepath.Join(filepath.Dir(here), "..", "..", "e2e", "lab")
 	path := filepath.Join(module, "bin", "runbook-lab")
 	defer exclusive(t, module)()
-	cmd := exec.Command("go", "build", "-o", path, ".")
+	// The flags are those of the Makefile: what it has compiled is not compiled again.
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, ".")
 	cmd.Dir, cmd.Env = module, append(os.Environ(), "CGO_ENABLED=0")
 	if said, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("build the lab: %v\n%s", err, said)
