@@ -16,6 +16,7 @@ import (
 	"runbook/internal/fault"
 	"runbook/internal/interrupt"
 	"runbook/internal/milvus"
+	"runbook/internal/retry"
 )
 
 // commitTimeout bounds one transaction; a caller's earlier deadline wins.
@@ -56,7 +57,7 @@ func (c *Claim) Begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.commit(ctx, true, nil, clientv3.OpPut(c.place.markerKey(), marker.encode())); err != nil {
+	if err := c.insist(ctx, true, clientv3.OpPut(c.place.markerKey(), marker.encode())); err != nil {
 		return err
 	}
 	c.marker, c.begun = marker, true
@@ -117,6 +118,18 @@ func (c *Claim) commit(ctx context.Context, stopped bool, cmps []clientv3.Cmp, o
 	}
 	return resp.Header.Revision, nil
 }
+
+// insist commits what may be repeated, through a hiccup of etcd.
+func (c *Claim) insist(ctx context.Context, stopped bool, ops ...clientv3.Op) error {
+	return patience().Do(ctx, func(ctx context.Context) error {
+		_, err := c.commit(ctx, stopped, nil, ops...)
+		return err
+	})
+}
+
+// patience is how long the claim's own requests outlast a hiccup of etcd: longer
+// than an election or a restart takes, shorter than a lock's lease.
+func patience() retry.Policy { return retry.Policy{Attempts: 8, Attempt: requestTimeout} }
 
 // explain says which compare failed, the most serious first.
 func (c *Claim) explain(ctx context.Context, resp *clientv3.TxnResponse) error {

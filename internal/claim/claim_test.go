@@ -44,6 +44,53 @@ func TestClaim(t *testing.T) {
 	}
 }
 
+// Leases are counted in whole seconds, so these tests take some.
+func TestClaimWhileEtcdIsAway(t *testing.T) {
+	lab := labtest.Start(t)
+	b := newBench(t, lab.EtcdClient(t))
+
+	t.Run("a short hiccup is outlasted", func(t *testing.T) {
+		c, err := Take(t.Context(), b.client, b.place, b.owner("run-1"), Options{Lost: func(err error) { t.Errorf("lost: %v", err) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lab.Run(t, "stop-etcd")
+		entered := make(chan error, 1)
+		go func() { entered <- c.Enter(context.Background(), Stage{Step: "wal"}) }()
+		lab.Run(t, "start-etcd")
+		if err := <-entered; err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Commit(t.Context(), nil, clientv3.OpPut(b.place.Root+"/data", "x")); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
+
+	t.Run("a long absence loses the lock loudly", func(t *testing.T) {
+		lost := make(chan error, 1)
+		c, err := Take(t.Context(), b.client, b.place, b.owner("run-2"), Options{TTL: 2 * time.Second, Lost: func(err error) { lost <- err }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lab.Run(t, "stop-etcd")
+		defer lab.Run(t, "start-etcd")
+		select {
+		case err := <-lost:
+			wantCode(t, err, "claim.lock-lost")
+		case <-time.After(30 * time.Second):
+			t.Fatal("nobody was told that the lock is lost")
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := c.Commit(ctx, nil, clientv3.OpPut(b.place.Root+"/data", "y")); err == nil {
+			t.Error("a commit succeeded without etcd")
+		}
+	})
+}
+
 // bench is one instance, and who plays a run on it.
 type bench struct {
 	client *clientv3.Client

@@ -17,8 +17,8 @@ const (
 	// lockTTL is how long a lock outlives a holder that is cut off; a hiccup of
 	// etcd that is shorter goes unnoticed.
 	lockTTL = 30 * time.Second
-	// requestTimeout bounds one request about the lock.
-	requestTimeout = 10 * time.Second
+	// requestTimeout bounds one attempt of one request about the lock or the marker.
+	requestTimeout = 5 * time.Second
 	// takeAttempts bounds how many dead holders are cleared away in one Take.
 	takeAttempts = 3
 )
@@ -76,13 +76,18 @@ func Take(ctx context.Context, client *clientv3.Client, place Place, owner Owner
 }
 
 func grant(ctx context.Context, client *clientv3.Client, ttl time.Duration) (clientv3.LeaseID, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	resp, err := client.Grant(ctx, int64(ttl/time.Second))
+	var lease clientv3.LeaseID
+	err := patience().Do(ctx, func(ctx context.Context) error {
+		resp, err := client.Grant(ctx, int64(ttl/time.Second))
+		if err == nil {
+			lease = resp.ID
+		}
+		return err
+	})
 	if err != nil {
 		return clientv3.NoLease, lockUnavailable(client, err)
 	}
-	return resp.ID, nil
+	return lease, nil
 }
 
 func lockUnavailable(client *clientv3.Client, err error) error {
@@ -93,7 +98,12 @@ func lockUnavailable(client *clientv3.Client, err error) error {
 // create puts the key unless somebody holds it.
 func (c *Claim) create(ctx context.Context) error {
 	for range takeAttempts {
-		holder, err := c.tryCreate(ctx)
+		var holder *Holder
+		err := patience().Do(ctx, func(ctx context.Context) error {
+			var err error
+			holder, err = c.tryCreate(ctx)
+			return err
+		})
 		if err != nil {
 			return lockUnavailable(c.client, err)
 		}
@@ -110,10 +120,8 @@ func (c *Claim) create(ctx context.Context) error {
 		Msg: "several other runs compete for the lock", Hints: []string{"find out who applies plans to this instance, then apply again"}}
 }
 
-// tryCreate returns the holder when there is one.
+// tryCreate returns the holder when it is somebody else.
 func (c *Claim) tryCreate(ctx context.Context) (*Holder, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
 	key := c.place.lockKey()
 	resp, err := c.client.Txn(ctx).
 		If(clientv3.Compare(clientv3.CreateRevision(key), "=", 0)).
@@ -127,6 +135,10 @@ func (c *Claim) tryCreate(ctx context.Context) (*Holder, error) {
 		return nil, nil
 	}
 	kv := resp.Responses[0].GetResponseRange().Kvs[0]
+	if kv.Lease == int64(c.lock.lease) { // an attempt whose answer was lost
+		c.lock.revision = kv.CreateRevision
+		return nil, nil
+	}
 	holder := decodeHolder(kv.Value)
 	holder.lease = kv.Lease
 	holder.TTL, err = leaseLeft(ctx, c.client, kv.Lease)

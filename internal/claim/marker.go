@@ -81,7 +81,7 @@ func (c *Claim) Enter(ctx context.Context, stage Stage) error {
 		marker = c.stamp(*marker)
 		ops = append(ops, clientv3.OpPut(c.place.markerKey(), marker.encode()))
 	}
-	if _, err := c.commit(ctx, false, nil, ops...); err != nil {
+	if err := c.insist(ctx, false, ops...); err != nil {
 		return err
 	}
 	c.marker = marker
@@ -96,7 +96,7 @@ func (c *Claim) Finish(ctx context.Context) error {
 		return err
 	}
 	defer c.leaveState()
-	if _, err := c.commit(ctx, false, nil, clientv3.OpDelete(c.place.markerKey())); err != nil {
+	if err := c.insist(ctx, false, clientv3.OpDelete(c.place.markerKey())); err != nil {
 		return err
 	}
 	c.marker = nil
@@ -106,7 +106,12 @@ func (c *Claim) Finish(ctx context.Context) error {
 
 // newMarker continues the marker that an earlier run may have left.
 func (c *Claim) newMarker(ctx context.Context) (*Marker, error) {
-	left, _, err := Read(ctx, c.client, c.place.Root)
+	var left *Marker
+	err := patience().Do(ctx, func(ctx context.Context) error {
+		var err error
+		left, _, err = Read(ctx, c.client, c.place.Root)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

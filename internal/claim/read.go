@@ -3,14 +3,18 @@ package claim
 import (
 	"context"
 	"fmt"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
+// readTimeout bounds Read, which an operator waits for when etcd is down.
+const readTimeout = 10 * time.Second
+
 // Read tells what a run left half done and who holds the instance now; each is
 // nil when there is none. It only reads, and takes part in no claim.
 func Read(ctx context.Context, client *clientv3.Client, root string) (*Marker, *Holder, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	resp, err := client.Txn(ctx).Then(clientv3.OpGet(MarkerKey(root)), clientv3.OpGet(LockKey(root))).Commit()
 	if err != nil {
