@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/minio/minio-go/v7"
 
@@ -51,6 +52,7 @@ func (s *Store) explain(what, key string, err error) error {
 
 // reason is the store's own code and message.
 func reason(s3 minio.ErrorResponse) string {
+	s3.Message = strings.TrimSuffix(s3.Message, ".")
 	switch {
 	case s3.Code == "":
 		return http.StatusText(s3.StatusCode)

@@ -200,18 +200,23 @@ func plain(err error) error {
 	if timeout, ok := errors.AsType[*retry.Timeout](err); ok {
 		return &unreachable{timeout.Error(), err}
 	}
-	s, ok := status.FromError(err)
+	grpcError, ok := errors.AsType[interface {
+		error
+		GRPCStatus() *status.Status
+	}](err)
 	switch {
-	case !ok || s.Code() == codes.OK:
+	case !ok:
 		return err
-	case s.Code() == codes.Unimplemented:
+	case grpcError.GRPCStatus().Code() == codes.Unimplemented:
 		return fmt.Errorf("the node does not know this call: it is no woodpecker log store, or one before v0.1.37: %w", err)
 	case !retry.Transient(err):
 		return err
 	}
-	text := s.Message()
-	// connection error: desc = "transport: Error while dialing: dial tcp 127.0.0.1:1: connect: connection refused"
-	if _, cause, ok := strings.Cut(text, "Error while dialing: "); ok {
+	text := grpcError.GRPCStatus().Message()
+	if strings.Contains(text, "error reading server preface") {
+		text = "it accepts connections and says nothing"
+	} else if _, cause, ok := strings.Cut(text, "Error while dialing: "); ok {
+		// connection error: desc = "transport: Error while dialing: dial tcp 127.0.0.1:1: connect: connection refused"
 		text = strings.TrimSuffix(cause, `"`)
 	}
 	return &unreachable{text, err}

@@ -249,15 +249,14 @@ func (s Survey) spell(prefix string) string {
 }
 
 func (s Site) partial() error {
-	refusal := fault.Refuse(CodePartial, "only some of woodpecker's instance keys exist at %s, so that no milvus can start on it either; missing: %s", s.Prefix, strings.Join(s.Missing, ", ")).
-		At(s.Prefix)
+	refusal := fault.Refuse(CodePartial, "only some of woodpecker's instance keys exist at %s, so that no milvus can start on it either; missing: %s", s.Prefix, strings.Join(s.Missing, ", "))
 	keys := NewKeys(s.Prefix)
 	for _, key := range s.Missing {
 		switch key {
 		case keys.Instance():
 			refusal.Hint("restore the instance key: `etcdctl put %s \"$(uuidgen)\"`", key)
 		case keys.Version():
-			refusal.Hint(`restore the version key: "printf '\x08\x01' | etcdctl put %s"`, key)
+			refusal.Hint("restore the version key: `printf '\\x08\\x01' | etcdctl put %s`", key)
 		case keys.QuorumCounter():
 			refusal.Hint("restore the quorum counter: `etcdctl put %s 0`", key)
 		case keys.LogIDCounter():

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -148,23 +149,27 @@ func (r *reset) clearInstance(ctx context.Context, found *inventory, out *Output
 }
 
 // heldBack is the error about all logs that had to stay, nil when there is none.
+// Of each kind of reason the first is told, with the names of all its logs.
 func (f *inventory) heldBack() error {
-	names := map[error][]string{}
-	var reasons []error
+	names := map[string][]string{}
+	var reasons []*fault.Error
 	for _, l := range f.logs {
 		if l.held == nil {
 			continue
 		}
-		if names[l.held] == nil {
-			reasons = append(reasons, l.held)
+		if names[l.held.Code] == nil {
+			reason := *l.held
+			reasons = append(reasons, &reason)
 		}
-		names[l.held] = append(names[l.held], l.name())
+		names[l.held.Code] = append(names[l.held.Code], l.name())
 	}
-	var all []error
+	all := slices.Clone(f.sweepErrs)
 	for _, reason := range reasons {
-		wrapped := *reason.(*fault.Error)
-		wrapped.Msg = fmt.Sprintf("%s; metadata kept of %s", wrapped.Msg, some(names[reason]))
-		all = append(all, &wrapped)
+		reason.Msg = fmt.Sprintf("%s; metadata kept of %s", reason.Msg, some(names[reason.Code]))
+		all = append(all, reason)
 	}
-	return errors.Join(append(all, f.sweepErrs...)...)
+	if len(all) == 1 {
+		return all[0]
+	}
+	return errors.Join(all...)
 }

@@ -37,7 +37,7 @@ type log struct {
 	local   woodpecker.LocalLog
 
 	// held is why the log's metadata must stay; nil while everything went well.
-	held error
+	held *fault.Error
 }
 
 // name is how an operator looks for the log.
@@ -49,7 +49,7 @@ func (l *log) name() string {
 }
 
 // hold keeps the first reason.
-func (l *log) hold(err error) {
+func (l *log) hold(err *fault.Error) {
 	if l.held == nil {
 		l.held = err
 	}

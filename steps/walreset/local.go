@@ -67,7 +67,7 @@ func (r *reset) countLocal(ctx context.Context) (localCensus, error) {
 	return c, nil
 }
 
-func (r *reset) localFailed(err error) error {
+func (r *reset) localFailed(err error) *fault.Error {
 	return fault.Fail("wal.local-path", "the local files cannot be worked on").At(r.settings.WAL.LocalPath).Because(err).
 		Hint("check instance.wal.localPath and that this user may read and delete there")
 }

@@ -243,12 +243,12 @@ func (r *reset) mark(ctx context.Context, found *inventory, out *Outputs) ([]*ta
 				case err == nil:
 					out.Nodes.Swept++
 				case !woodpecker.Unreachable(err):
-					err = fault.Fail("wal.node-rejects", "log-store node %s does not take the mark of log id %d: %s", t.Address, ref.ID(), err).At(t.Address).
+					rejects := fault.Fail("wal.node-rejects", "the log-store node does not take the mark of log id %d: %s", ref.ID(), err).At(t.Address).
 						Hint("look at the node's log, repair what it reports, then apply again")
 					if l == nil {
-						return err // of the sweep: nothing else would say it
+						return rejects // of the sweep: nothing else would say it
 					}
-					l.hold(err)
+					l.hold(rejects)
 					return nil
 				}
 				progress.Add(1)
@@ -292,7 +292,7 @@ func (r *reset) onNode(ctx context.Context, t *target, ids []int64, do func(cont
 func (r *reset) dropFailed(found *inventory, targets []*target, out *Outputs) ([]*target, error) {
 	byID := found.byID()
 	var left []*target
-	var lost error
+	var lost *fault.Error
 	for _, t := range targets {
 		if t.failed == nil {
 			left = append(left, t)
@@ -304,8 +304,8 @@ func (r *reset) dropFailed(found *inventory, targets []*target, out *Outputs) ([
 			r.env.Report.Warn("log-store node %s is left out: %s", t.Address, t.failed)
 			continue
 		}
-		lost = fault.Fail("wal.node-lost", "log-store node %s went away: %s", t.Address, t.failed).At(t.Address).
-			Hint("start it, then apply again: the metadata of the logs that it holds was kept")
+		lost = fault.Fail("wal.node-lost", "the log-store node went away: %s", t.failed).At(t.Address).
+			Hint("start it, then apply again: it finishes what is left")
 		for _, id := range t.holds {
 			byID[id].hold(lost)
 		}
@@ -313,14 +313,15 @@ func (r *reset) dropFailed(found *inventory, targets []*target, out *Outputs) ([
 			found.swept(lost)
 		}
 	}
-	if len(left) == 0 && len(targets) > 0 {
-		if lost == nil {
-			lost = fault.Fail("wal.all-nodes-down", "no log-store node answers any more").
-				Hint("start the log-store nodes, then apply again")
-		}
+	switch {
+	case len(left) > 0 || len(targets) == 0:
+		return left, nil
+	case lost != nil:
 		return nil, lost
+	default:
+		return nil, fault.Fail("wal.all-nodes-down", "no log-store node answers any more").
+			Hint("start the log-store nodes, then apply again")
 	}
-	return left, nil
 }
 
 // waitForReclaim waits until the nodes have removed what was marked: a node says
@@ -368,7 +369,7 @@ func (r *reset) stillThere(found *inventory, t *target, pending []int64) {
 	if len(pending) == 0 || t.failed != nil {
 		return
 	}
-	err := fault.Fail("wal.reclaim-timeout", "log-store node %s has not removed %s after %s", t.Address, pluralOf(len(pending), "log"), r.in.ReclaimTimeout).At(t.Address).
+	err := fault.Fail("wal.reclaim-timeout", "the log-store node has not removed %s after %s", pluralOf(len(pending), "log"), r.in.ReclaimTimeout).At(t.Address).
 		Hint("set reclaimTimeout higher than the node's woodpecker.logstore.maintenanceStrategy.deleteGracePeriod and deleteReclaimInterval together").
 		Hint("look at the node's log: it tries again and says why a directory cannot be removed")
 	byID := found.byID()
@@ -421,7 +422,7 @@ func (w *wait) until(ctx context.Context, removed func(n int)) error {
 				return nil
 			}
 		case err != nil:
-			return fault.Fail("wal.node-rejects", "log-store node %s cannot be asked what it has removed: %s", w.t.Address, err).At(w.t.Address).
+			return fault.Fail("wal.node-rejects", "the log-store node cannot be asked what it has removed: %s", err).At(w.t.Address).
 				Hint("look at the node's log, repair what it reports, then apply again")
 		default:
 			silentSince = time.Time{}
@@ -490,7 +491,7 @@ func (r *reset) nothingWritten(ctx context.Context, found *inventory, targets []
 	var lost []error
 	for _, t := range targets {
 		if t.failed != nil && !r.in.SkipUnreachableNodes {
-			lost = append(lost, fault.Fail("wal.node-lost", "log-store node %s went away before the last look: %s", t.Address, t.failed).At(t.Address).
+			lost = append(lost, fault.Fail("wal.node-lost", "the log-store node went away before the last look: %s", t.failed).At(t.Address).
 				Hint("start it, then apply again"))
 		}
 	}

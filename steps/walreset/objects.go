@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -82,6 +83,7 @@ func (r *reset) countObjects(ctx context.Context, what string) (census, error) {
 		}
 		return nil
 	})
+	slices.Sort(c.sample)
 	return c, err
 }
 
@@ -136,9 +138,12 @@ func (r *reset) deleteObjects(ctx context.Context, found *inventory, out *Output
 	for _, l := range due {
 		total.addAll(l.objects)
 	}
+	if !total.any() {
+		return nil
+	}
 	progress := r.env.Report.Progress("deleting objects", total.objects+total.versions+total.markers)
 	defer progress.Done()
-	d := deletion{logs: due, root: r.root, progress: progress.Add}
+	d := deletion{logs: due, root: r.root, progress: progress.Add, refused: map[int64]objectstore.Failure{}, counts: map[int64]int64{}}
 	removal := r.store.Remove(ctx, r.in.Parallel, d.onBatch)
 	walkErr := r.walkObjects(ctx, found.objects.versioned, func(o objectstore.Object, name woodpecker.ObjectName, ours bool) error {
 		if !ours || due[name.LogID] == nil {
@@ -149,7 +154,7 @@ func (r *reset) deleteObjects(ctx context.Context, found *inventory, out *Output
 	closeErr := removal.Close()
 	out.Objects.Removed, out.Objects.Versions = d.removed.objects, d.removed.versions
 	out.Objects.DeleteMarkers, out.Objects.Bytes = d.removed.markers, d.removed.bytes
-	d.holdBack()
+	d.holdBack(r.store.Bucket())
 	// A removal that failed makes the listing fail too: its error is the cause.
 	return errors.Join(closeErr, walkErrUnless(closeErr, walkErr))
 }
@@ -169,8 +174,8 @@ type deletion struct {
 
 	mu      sync.Mutex
 	removed tally
-	refused map[int64][]objectstore.Failure // the first of each log
-	counts  map[int64]int64
+	refused map[int64]objectstore.Failure // the first of each log
+	counts  map[int64]int64               // how many of each log
 }
 
 func (d *deletion) onBatch(removed []objectstore.Object, failed []objectstore.Failure) {
@@ -182,23 +187,19 @@ func (d *deletion) onBatch(removed []objectstore.Object, failed []objectstore.Fa
 	}
 	for _, f := range failed {
 		name, _ := woodpecker.ParseObject(d.root, f.Object.Key)
-		if d.counts == nil {
-			d.counts, d.refused = map[int64]int64{}, map[int64][]objectstore.Failure{}
-		}
 		if d.counts[name.LogID]++; d.counts[name.LogID] == 1 {
-			d.refused[name.LogID] = []objectstore.Failure{f}
+			d.refused[name.LogID] = f
 		}
 	}
 }
 
 // holdBack keeps the metadata of each log whose objects could not all be deleted.
-func (d *deletion) holdBack() {
-	for id, failures := range d.refused {
-		first := failures[0]
-		err := fault.Fail("wal.object-not-deleted", "%s: %s", first.Object.Key, first.Reason).At(d.logs[id].name()).
+func (d *deletion) holdBack(bucket string) {
+	for id, first := range d.refused {
+		err := fault.Fail("wal.object-not-deleted", "the object store does not delete it: %s", first.Reason).At(bucket+"/"+first.Object.Key).
 			Hint("allow the deletion (policy, legal hold or retention of the object), then apply again: it finishes what is left")
 		if n := d.counts[id]; n > 1 {
-			err.Msg = fmt.Sprintf("%d objects could not be deleted, the first is %s", n, err.Msg)
+			err.Msg = fmt.Sprintf("the object store does not delete it and %d more of the log: %s", n-1, first.Reason)
 		}
 		d.logs[id].hold(err)
 	}

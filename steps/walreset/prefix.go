@@ -28,13 +28,12 @@ func (r *reset) choosePrefix(ctx context.Context, found *inventory) (string, err
 		return prefix, r.nobodyShares(ctx)
 	case err == nil:
 		return prefix, nil
-	case ok && refusal.Code == woodpecker.CodeNoWAL:
-		if r.in.WhenNoWAL == "verify" && len(survey.Sites) == 0 && !survey.Legacy {
-			return "", nil
-		}
-		return "", r.tellWhatThereIs(ctx, refusal)
-	default:
+	case !ok || refusal.Code != woodpecker.CodeNoWAL || len(survey.Sites) > 0:
 		return "", err
+	case r.in.WhenNoWAL == "verify" && !survey.Legacy:
+		return "", nil
+	default:
+		return "", r.tellWhatThereIs(ctx, refusal)
 	}
 }
 
@@ -67,23 +66,38 @@ func (r *reset) tellWhatThereIs(ctx context.Context, refusal *fault.Error) error
 	if err != nil {
 		return refusal.Hint("check instance.etcd.rootPath and endpoints: this etcd user may not look at what else there is")
 	}
-	var roots []string
+	known := false
+	var others []string
 	for _, metaRoot := range metaRoots {
-		roots = append(roots, path.Dir(metaRoot))
+		if metaRoot == r.settings.MetaRoot() {
+			known = true
+			continue
+		}
+		others = append(others, path.Dir(metaRoot))
 	}
-	for _, root := range roots {
-		for _, prefix := range woodpecker.PrefixesOf(root) {
-			site, err := woodpecker.SiteAt(ctx, r.etcd, prefix)
-			if err == nil && len(site.Missing) == 0 && root != r.settings.Etcd.RootPath && strings.HasPrefix(prefix, root+"/") {
-				refusal.Hint("set instance.etcd.rootPath: %s if that milvus is meant: its woodpecker lies at %s", root, prefix)
-			}
+	for _, root := range others {
+		if prefix := r.woodpeckerBelow(ctx, root); prefix != "" {
+			refusal.Hint("set instance.etcd.rootPath: %s if that milvus is meant: its woodpecker lies at %s", root, prefix)
 		}
 	}
-	switch len(roots) {
-	case 0:
+	switch {
+	case len(metaRoots) == 0:
 		refusal.Hint("check instance.etcd.endpoints: this etcd holds no milvus at all")
-	default:
-		refusal.Hint("check instance.etcd.rootPath: this etcd holds the milvus instances %s", some(roots))
+	case !known:
+		refusal.Hint("check instance.etcd.rootPath: this etcd holds the milvus instances %s", some(others))
 	}
 	return refusal.Hint("set whenNoWal: verify on this step if the instance never used woodpecker")
+}
+
+// woodpeckerBelow is the prefix of a complete woodpecker below another Milvus's root.
+func (r *reset) woodpeckerBelow(ctx context.Context, root string) string {
+	for _, prefix := range woodpecker.PrefixesOf(root) {
+		if !strings.HasPrefix(prefix, root+"/") {
+			continue
+		}
+		if site, err := woodpecker.SiteAt(ctx, r.etcd, prefix); err == nil && len(site.Missing) == 0 {
+			return prefix
+		}
+	}
+	return ""
 }

@@ -3,8 +3,8 @@ package walreset
 import (
 	"context"
 	"errors"
+	"path"
 	"strings"
-	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -78,10 +78,14 @@ func (r *reset) openSpace() error {
 	if err == nil {
 		return nil
 	}
-	return fault.Refuse("wal.object-root", "the object root is not usable with storage type service: %s", err).
-		At("instance.objectStorage.rootPath").
-		Hint("set it to milvus's minio.rootPath as milvus uses it: without a slash at either end, \"files\" for example; woodpecker's \"/wp\" is added").
-		Hint("set instance.wal.storageType: minio if milvus writes its WAL to the object store itself")
+	refusal := fault.Refuse("wal.object-root", "the object root is not usable with storage type service: %s", err).
+		At("instance.objectStorage.rootPath")
+	if clean := strings.Trim(path.Clean(r.settings.ObjectStorage.RootPath), "/."); clean != "" {
+		refusal.Hint("set it to %s: that is what milvus makes of its minio.rootPath; woodpecker's /wp is added", clean)
+	} else {
+		refusal.Hint("set it to milvus's minio.rootPath: woodpecker's service mode does not run with an empty one")
+	}
+	return refusal.Hint("set instance.wal.storageType: minio if milvus writes its WAL to the object store itself")
 }
 
 // settleRoot handles an empty minio.rootPath, which makes woodpecker write to
@@ -165,6 +169,3 @@ func refused(err error) error {
 	refusal.Kind = fault.Refused
 	return &refusal
 }
-
-// took is how long something took, for people.
-func took(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }

@@ -2,7 +2,6 @@ package walreset
 
 import (
 	"fmt"
-	"slices"
 
 	"runbook/internal/step"
 	"runbook/internal/woodpecker"
@@ -12,11 +11,13 @@ import (
 // what was found without metadata does not change any more.
 func (r *reset) newOutputs(found *inventory) Outputs {
 	out := Outputs{
-		ObjectPrefix: woodpecker.ObjectPrefix(r.root),
-		Objects:      Objects{Foreign: found.objects.foreign, ForeignSample: append([]string{}, found.objects.sample...)},
-		Local:        Local{Foreign: int64(len(found.local.foreign)), ForeignSample: first(found.local.foreign, sampleSize)},
-		Nodes:        Nodes{Known: int64(len(found.nodes.nodes)), Skipped: append([]SkippedNode{}, found.nodes.skipped...)},
-		Warnings:     append([]string{}, found.warnings...),
+		Objects:  Objects{Foreign: found.objects.foreign, ForeignSample: append([]string{}, found.objects.sample...)},
+		Local:    Local{Foreign: int64(len(found.local.foreign)), ForeignSample: first(found.local.foreign, sampleSize)},
+		Nodes:    Nodes{Known: int64(len(found.nodes.nodes)), Skipped: append([]SkippedNode{}, found.nodes.skipped...)},
+		Warnings: append([]string{}, found.warnings...),
+	}
+	if r.store != nil {
+		out.ObjectPrefix = r.store.Bucket() + "/" + woodpecker.ObjectPrefix(r.root)
 	}
 	if found.md == nil {
 		return out
@@ -84,7 +85,7 @@ func (r *reset) predicted(found *inventory) Outputs {
 // describe is the preview.
 func (r *reset) describe(found *inventory) step.Preview {
 	out := r.predicted(found)
-	p := step.Preview{Lines: out.lines(r.settings.WAL.StorageType), Warnings: out.Warnings, Outputs: out}
+	p := step.Preview{Lines: out.lines("to remove"), Warnings: out.Warnings, Outputs: out}
 	p.Changes = out.Metadata.Keys+out.Objects.Removed+out.Objects.Versions+out.Objects.DeleteMarkers+
 		out.Local.Files+out.Nodes.Marked+out.Nodes.Swept+(out.LogIDCounter.After-out.LogIDCounter.Before) > 0
 	return p
@@ -93,32 +94,32 @@ func (r *reset) describe(found *inventory) step.Preview {
 var _ step.Summarizer = Outputs{}
 
 // Summary is what an operator reads of a finished reset.
-func (o Outputs) Summary() []step.Line { return o.lines("") }
+func (o Outputs) Summary() []step.Line { return o.lines("removed") }
 
 // lines says the same of a preview and of a run: a tier, its counts, what is left.
-func (o Outputs) lines(storage string) []step.Line {
+func (o Outputs) lines(verb string) []step.Line {
 	if o.Prefix == "" {
 		return []step.Line{{Subject: "wal", Value: "never used: nothing to empty"}}
 	}
-	lines := []step.Line{o.metadataLine(), o.counterLine()}
-	if o.Local.Files > 0 || storage == onDisk {
-		lines = append(lines, o.localLine())
+	lines := []step.Line{o.metadataLine(verb), o.counterLine()}
+	if o.ObjectPrefix != "" {
+		lines = append(lines, o.objectsLine(verb))
 	} else {
-		lines = append(lines, o.objectsLine())
+		lines = append(lines, o.localLine(verb))
 	}
 	if o.Nodes.Known > 0 {
 		lines = append(lines, o.nodesLine())
 	}
 	if n := o.Orphans.ObjectDirectories + o.Orphans.LocalDirectories; n > 0 {
-		lines = append(lines, step.Line{Subject: "orphans", Value: fmt.Sprintf("%d of these log directories are named by no metadata", n)})
+		lines = append(lines, step.Line{Subject: "orphans", Value: fmt.Sprintf("of these, %s that no metadata names", pluralOf(n, "log directory"))})
 	}
 	return lines
 }
 
-func (o Outputs) metadataLine() step.Line {
+func (o Outputs) metadataLine(verb string) step.Line {
 	m := o.Metadata
-	line := step.Line{Subject: "metadata", Value: fmt.Sprintf("%s, %d parked, %s, %s at %s",
-		pluralOf(m.Logs, "log"), m.ParkedLogs, pluralOf(m.Segments, "segment"), pluralOf(m.Keys, "key"), o.Prefix)}
+	line := step.Line{Subject: "metadata", Value: fmt.Sprintf("%s: %s, %s, %s, %s in all, at %s",
+		verb, pluralOf(m.Logs, "log"), pluralOf(m.ParkedLogs, "parked log"), pluralOf(m.Segments, "segment"), pluralOf(m.Keys, "key"), o.Prefix)}
 	if m.Foreign > 0 {
 		line.Detail = append(line.Detail, fmt.Sprintf("left: %s there that are not woodpecker's", pluralOf(m.Foreign, "key")))
 	}
@@ -133,16 +134,16 @@ func (o Outputs) counterLine() step.Line {
 	return step.Line{Subject: "log id counter", Value: fmt.Sprintf("%d, kept", c.Before)}
 }
 
-func (o Outputs) objectsLine() step.Line {
-	line := step.Line{Subject: "objects", Value: fmt.Sprintf("%s, %s below %s", pluralOf(o.Objects.Removed, "object"), bytesText(o.Objects.Bytes), o.ObjectPrefix)}
+func (o Outputs) objectsLine(verb string) step.Line {
+	line := step.Line{Subject: "objects", Value: fmt.Sprintf("%s: %s, %s, below %s", verb, pluralOf(o.Objects.Removed, "object"), bytesText(o.Objects.Bytes), o.ObjectPrefix)}
 	if o.Objects.Versions+o.Objects.DeleteMarkers > 0 {
-		line.Detail = append(line.Detail, fmt.Sprintf("%s and %s too", pluralOf(o.Objects.Versions, "old version"), pluralOf(o.Objects.DeleteMarkers, "delete marker")))
+		line.Detail = append(line.Detail, fmt.Sprintf("and %s, %s", pluralOf(o.Objects.Versions, "old version"), pluralOf(o.Objects.DeleteMarkers, "delete marker")))
 	}
 	return withForeign(line, o.Objects.Foreign, o.Objects.ForeignSample, "object")
 }
 
-func (o Outputs) localLine() step.Line {
-	line := step.Line{Subject: "local files", Value: fmt.Sprintf("%s, %s", pluralOf(o.Local.Files, "file"), bytesText(o.Local.Bytes))}
+func (o Outputs) localLine(verb string) step.Line {
+	line := step.Line{Subject: "local files", Value: fmt.Sprintf("%s: %s, %s", verb, pluralOf(o.Local.Files, "file"), bytesText(o.Local.Bytes))}
 	return withForeign(line, o.Local.Foreign, o.Local.ForeignSample, "file")
 }
 
@@ -166,7 +167,7 @@ func withForeign(line step.Line, n int64, sample []string, noun string) step.Lin
 
 func (o Outputs) nodesLine() step.Line {
 	n := o.Nodes
-	line := step.Line{Subject: "log-store nodes", Value: fmt.Sprintf("%s, %s marked deleted, summed over the nodes", pluralOf(n.Known, "node"), pluralOf(n.Marked, "log"))}
+	line := step.Line{Subject: "log-store nodes", Value: fmt.Sprintf("%s; logs marked deleted, summed over them: %d", pluralOf(n.Known, "node"), n.Marked)}
 	if n.Swept > 0 {
 		line.Detail = append(line.Detail, fmt.Sprintf("swept: %d other log ids up to the counter marked too, for directories that nothing names", n.Swept))
 	}
@@ -181,5 +182,5 @@ func (o Outputs) nodesLine() step.Line {
 }
 
 func first(items []string, n int) []string {
-	return append([]string{}, slices.Clone(items[:min(len(items), n)])...)
+	return append([]string{}, items[:min(len(items), n)]...)
 }

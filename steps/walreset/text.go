@@ -24,10 +24,13 @@ func joined[T any](items []T) string {
 	return strings.Join(texts, ", ")
 }
 
-// pluralOf is "1 log", "2 logs".
+// pluralOf is "1 log", "2 logs", "2 directories".
 func pluralOf[N int | int64](n N, noun string) string {
 	if n == 1 {
 		return "1 " + noun
+	}
+	if stem, ok := strings.CutSuffix(noun, "y"); ok && !strings.HasSuffix(noun, "key") {
+		return fmt.Sprintf("%d %sies", n, stem)
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }

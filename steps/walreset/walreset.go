@@ -28,7 +28,7 @@ type Inputs struct {
 // Outputs of resetWal. In a dry run the counts are what a run would remove.
 type Outputs struct {
 	Prefix       string   `json:"prefix" doc:"where woodpecker's metadata lies in etcd; empty when there is none"`
-	ObjectPrefix string   `json:"objectPrefix" doc:"where woodpecker's objects lie in the bucket"`
+	ObjectPrefix string   `json:"objectPrefix" doc:"bucket and prefix of woodpecker's objects; empty with storage type local"`
 	LogIDCounter Counter  `json:"logIdCounter" doc:"the id of the newest log ever created"`
 	Metadata     Metadata `json:"metadata" doc:"removed from etcd"`
 	Objects      Objects  `json:"objects" doc:"removed from the object store, and left in it"`
