@@ -153,7 +153,7 @@ func survey(ctx context.Context, env *step.Env, in Inputs, begin func(header) (f
 func targetOf(in Inputs) (milvus.Position, error) {
 	wal, err := milvus.ParseWAL(in.TargetWal)
 	if err != nil {
-		return milvus.Position{}, fault.BadUsage("positions.target", "targetWal: %s", err)
+		return milvus.Position{}, fault.BadUsage("positions.target", "targetWal: %s", err).Hint("name the WAL that milvus is to use")
 	}
 	return milvus.Earliest(wal)
 }

@@ -24,6 +24,7 @@ type restored struct {
 	image   string
 	groups  []*restoredGroup // in the order of the image
 	changed sample           // keys that somebody else changed since
+	emptied bool             // old positions lie in the WAL that the run switched to
 }
 
 type restoredGroup struct {
@@ -54,9 +55,12 @@ func previewUndo(ctx context.Context, env *step.Env, image *journal.Image) (step
 	if err != nil {
 		return step.Preview{}, err
 	}
-	p := step.Preview{Lines: found.lines("%d to put back, %d as they were"), Changes: found.keys() > 0}
+	p := step.Preview{Lines: found.lines("to put back"), Changes: found.keys() > 0}
 	if found.changed.n > 0 {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("%d keys were changed by somebody else since and are left as they are: %s", found.changed.n, found.changed.text()))
+	}
+	if found.emptied && found.keys() > 0 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("the old positions lie in %s too: if its WAL was emptied, milvus will look for messages that are gone", found.head.TargetWal))
 	}
 	return p, nil
 }
@@ -118,7 +122,8 @@ func compareWithImage(ctx context.Context, env *step.Env, image *journal.Image, 
 	err = readImage(image, func(head header) error {
 		found.head = head
 		if meta := env.Instance.Settings.MetaRoot(); head.MetaRoot != meta {
-			return fault.Refuse("undo.other-instance", "this before-image is of %s, the plan speaks of %s", head.MetaRoot, meta).At(image.Path)
+			return fault.Refuse("undo.other-instance", "this before-image is of %s, not of %s", head.MetaRoot, meta).At(image.Path).
+				Hint("undo the run that it belongs to")
 		}
 		return nil
 	}, func(r record) error { return c.add(ctx, r) })
@@ -187,6 +192,7 @@ func getAll(ctx context.Context, kv clientv3.KV, records []record) ([]*mvccpb.Ke
 
 func (c *comparer) compare(r record, now *mvccpb.KeyValue) error {
 	group := c.found.group(r.Group)
+	c.noteWAL(r)
 	switch {
 	case now != nil && bytes.Equal(now.Value, r.Value):
 		group.already++
@@ -205,6 +211,18 @@ func (c *comparer) compare(r record, now *mvccpb.KeyValue) error {
 	return c.movedOn(r, now)
 }
 
+// noteWAL sees whether going back means positions in the same WAL: whoever made a
+// plan that resets it, emptied it first.
+func (c *comparer) noteWAL(r record) {
+	if r.Group != milvus.ConsumeCheckpoints.String() {
+		return
+	}
+	checkpoint, err := milvus.ReadConsumeCheckpoint(r.Value)
+	if err == nil && checkpoint.WAL.String() == c.found.head.TargetWal {
+		c.found.emptied = true
+	}
+}
+
 // movedOn refuses the whole undo when a consume checkpoint has advanced: then
 // Milvus has run since and written to its new WAL, and old positions beside new
 // ones would keep it from starting at all.
@@ -221,11 +239,15 @@ func (c *comparer) movedOn(r record, now *mvccpb.KeyValue) error {
 		Hint("to go back to the old WAL, apply a plan that switches to it: what was written since must be flushed first")
 }
 
-// lines shows each group; format takes how many go back and how many are as they were.
-func (r *restored) lines(format string) []step.Line {
+// lines shows each group; back says in words what is done to the keys that go back.
+func (r *restored) lines(back string) []step.Line {
 	lines := []step.Line{{Subject: "before-image", Value: fmt.Sprintf("of %s, read at revision %d", r.head.MetaRoot, r.head.Revision)}}
 	for _, g := range r.groups {
-		lines = append(lines, step.Line{Subject: g.name, Value: fmt.Sprintf(format, g.back, g.already)})
+		value := fmt.Sprintf("%d %s", g.back, back)
+		if g.already > 0 {
+			value += fmt.Sprintf(", %d as they were", g.already)
+		}
+		lines = append(lines, step.Line{Subject: g.name, Value: value})
 	}
 	if r.changed.n > 0 {
 		lines = append(lines, step.Line{Subject: "changed since", Value: fmt.Sprintf("%d left as they are", r.changed.n), Detail: r.changed.lines()})
@@ -234,4 +256,4 @@ func (r *restored) lines(format string) []step.Line {
 }
 
 // Summary says what a finished undo did.
-func (r *restored) Summary() []step.Line { return r.lines("%d put back, %d were as they had been") }
+func (r *restored) Summary() []step.Line { return r.lines("put back") }
