@@ -18,6 +18,7 @@ type checker struct {
 	params     map[string]*param
 	paramNames []string // in the order of the file
 	nodes      []*stepNode
+	blind      bool // a values file could not be read: params may have values
 	exprs      *expressions
 	secrets    []*node // written in clear
 }

@@ -240,7 +240,7 @@ func (x *expressions) typeIssue(issue *cel.Error, source string, at func(int) Po
 	}
 	if m := undeclared.FindStringSubmatch(message); m != nil {
 		x.error(at(max(index-len(m[1]), 0)), codeExprName, "there is no function %s", m[1]). // CEL points behind it
-			hint("use what CEL has: size, contains, startsWith, endsWith, matches, has, all, exists, string, int")
+													hint("use what CEL has: size, contains, startsWith, endsWith, matches, has, all, exists, string, int")
 		return
 	}
 	if m := undefined.FindStringSubmatch(message); m != nil {

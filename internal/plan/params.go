@@ -221,14 +221,17 @@ func (k *checker) readValues(path string, readFile func(string) ([]byte, error))
 	defer k.merge(c)
 	data, ok := c.read(path, readFile)
 	if !ok {
+		k.blind = true
 		return
 	}
 	root := c.parse(data)
 	if root == nil {
+		k.blind = true
 		return
 	}
 	if root.kind != nodeMap {
-		c.error(root.pos, codeType, "want name: value lines, found %s", root.found())
+		k.blind = true
+		c.error(root.pos, codeType, "want name: value lines, found %s", root.found()).hint("write one line for each param: name: value")
 		return
 	}
 	for _, e := range root.entries {
@@ -276,7 +279,12 @@ func (k *checker) giveNode(c *collector, p *param, n *node) {
 func (k *checker) set(assignment string) {
 	name, value, ok := strings.Cut(assignment, "=")
 	c := &collector{file: "--set " + name}
-	defer k.merge(c)
+	defer func() {
+		for _, d := range c.found {
+			d.Line, d.Column = 0, 0 // the command line has no lines
+		}
+		k.merge(c)
+	}()
 	if !ok || name == "" {
 		c.file = "--set"
 		c.error(Position{}, codeSetForm, "%q is not name=value", assignment).hint("write --set name=value")
@@ -324,7 +332,7 @@ func setNode(value, typ string) *node {
 func (k *checker) settleParams() {
 	for _, name := range k.paramNames {
 		p := k.params[name]
-		if !p.hasValue && !p.bad && p.typ != "" {
+		if !p.hasValue && !p.bad && !k.blind && p.typ != "" {
 			k.error(p.pos, codeParamMissing, "param %s has no value", name).
 				hint("give --set %s=VALUE, or a default here", name)
 		}
