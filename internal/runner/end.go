@@ -60,7 +60,7 @@ func progressLines(end *event.End) []event.Line {
 		}
 		return event.Line{Subject: subject, Value: strings.Join(ids, ", ")}
 	}
-	return []event.Line{line("done:", end.Done), line("left:", end.Left)}
+	return []event.Line{line("steps done:", end.Done), line("steps left:", end.Left)}
 }
 
 // failed makes a failure of a refusal, keeping its code, place and hints.
