@@ -34,7 +34,7 @@ func TestRunner(t *testing.T) {
 		{"an expectation that is not met fails the run at its place in the plan", testExpectation},
 		{"the first request to stop ends the run after the unit under way", testStop},
 		{"the second request to stop ends the unit under way too", testAbort},
-		{"a run stopped between two steps says which are left", testStopBetween},
+		{"a step that was not verified before the stop counts as left", testStopLate},
 		{"a lock that is lost ends the run", testLockLost},
 		{"a second run is locked out", testLocked},
 		{"a plan that does not finish what was left is refused, unless it destroys nothing", testUnfinished},
@@ -242,7 +242,7 @@ func testAbort(t *testing.T, w *world) {
 	}
 }
 
-func testStopBetween(t *testing.T, w *world) {
+func testStopLate(t *testing.T, w *world) {
 	ctx := background()
 	w.beforeUnit = func(n int) {
 		if n == 4 {
