@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
 )
 
 const (
@@ -125,7 +126,7 @@ func (c *Client) path(r resource, name ...string) string {
 
 // get reads one object.
 func (c *Client) get(ctx context.Context, r resource, name string, into any) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := bounded(ctx)
 	defer cancel()
 	data, err := c.rest.Get().AbsPath(c.path(r, name)).Do(ctx).Raw()
 	if err != nil {
@@ -140,7 +141,7 @@ func (c *Client) patch(ctx context.Context, r resource, name, subresource string
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := bounded(ctx)
 	defer cancel()
 	request := c.rest.Patch(types.MergePatchType).AbsPath(c.path(r, name)).Body(body)
 	if subresource != "" {
@@ -172,7 +173,7 @@ func list[T any](ctx context.Context, c *Client, r resource, query url.Values) (
 }
 
 func (c *Client) listPage(ctx context.Context, r resource, query url.Values, next string, into any) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := bounded(ctx)
 	defer cancel()
 	request := c.rest.Get().AbsPath(c.path(r)).Param("limit", fmt.Sprint(pageSize))
 	if next != "" {
@@ -186,6 +187,12 @@ func (c *Client) listPage(ctx context.Context, r resource, query url.Values, nex
 		return c.explain(err, "list", r, "")
 	}
 	return decode(data, into)
+}
+
+// bounded gives one request its deadline, and a silent logger: the library would
+// write to standard error what comes back as an error all the same.
+func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(klog.NewContext(ctx, klog.New(nil)), requestTimeout)
 }
 
 func decode(data []byte, into any) error {

@@ -38,6 +38,9 @@ func (c *Client) poll(ctx context.Context, r Release, wait Wait, done func(*Stat
 			}
 		}
 		if time.Now().After(deadline) {
+			if err != nil {
+				return err
+			}
 			return errTimeout
 		}
 		select {

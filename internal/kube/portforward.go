@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
+	"k8s.io/klog/v2"
 	upgrade "k8s.io/streaming/pkg/httpstream"
 
 	"runbook/internal/fault"
@@ -106,7 +107,7 @@ func (c *Client) dialer(pod string) (httpstream.Dialer, error) {
 		return nil, err
 	}
 	bare := spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, location)
-	inWebsocket, err := portforward.NewSPDYOverWebsocketDialer(location, c.config)
+	inWebsocket, err := portforward.NewSPDYOverWebsocketDialerWithLogger(klog.New(nil), location, c.config)
 	if err != nil {
 		return nil, err
 	}

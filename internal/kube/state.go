@@ -42,7 +42,6 @@ type Workload struct {
 	Updated   int32  // replicas of the latest template
 	Settled   bool   // its controller has seen the latest change
 	Recorded  string // what Stop wrote down; empty: nothing
-	ScaledBy  string // who changed the replicas last, when the object tells
 
 	template corev1.PodTemplateSpec
 	selector labels.Selector // of its pods
@@ -71,7 +70,8 @@ type Autoscaler struct {
 	Owner        string // "ScaledObject name": KEDA scales from 0 by itself
 }
 
-// Look reads the state of a release.
+// Look reads the state of a release. That nothing of it exists is an error: a
+// release that was never there looks as stopped as one that was scaled down.
 func (c *Client) Look(ctx context.Context, r Release) (*State, error) {
 	m, err := r.matcher()
 	if err != nil {
@@ -110,12 +110,31 @@ func (c *Client) Look(ctx context.Context, r Release) (*State, error) {
 	s.addPods(m, allPods)
 	s.addAutoscalers(scalers)
 	slices.SortFunc(s.Workloads, func(a, b Workload) int { return strings.Compare(a.Name, b.Name) })
+	if len(s.Workloads) == 0 && len(s.Pods) == 0 && (custom == nil || custom.hidden) {
+		return nil, c.noRelease(r, deployed, sets)
+	}
 	return s, s.decideLayout(c, r, deployed)
 }
 
-// Found reports whether anything of the release's Milvus exists. A release that
-// was never there looks as stopped as one that was scaled down.
-func (s *State) Found() bool { return len(s.Workloads) > 0 || len(s.Pods) > 0 || s.Custom != nil }
+func (c *Client) noRelease(r Release, deployed []appsv1.Deployment, sets []appsv1.StatefulSet) error {
+	refusal := fault.Refuse("kube.no-release", "nothing of milvus release %q is here", orElse(r.Name, r.Selector)).At(c.String())
+	names := map[string]bool{}
+	note := func(object map[string]string) {
+		if name := object[instanceLabel]; name != "" && slices.Contains(components, componentOf(object)) {
+			names[name] = true
+		}
+	}
+	for i := range deployed {
+		note(deployed[i].Labels)
+	}
+	for i := range sets {
+		note(sets[i].Labels)
+	}
+	if len(names) == 0 {
+		return refusal.Hint("set instance.kubernetes.namespace: this one holds no milvus at all")
+	}
+	return refusal.Hint("set instance.kubernetes.release: this namespace holds %s", strings.Join(sortedKeys(names), ", "))
+}
 
 func (s *State) add(m matcher, w Workload, object map[string]string) {
 	// The template's labels count too: the object's own may have been left out.
@@ -204,7 +223,7 @@ func deploymentOf(d *appsv1.Deployment) Workload {
 	return Workload{
 		Kind: "Deployment", Name: d.Name, Desired: replicas(d.Spec.Replicas), Actual: d.Status.Replicas + orZero(d.Status.TerminatingReplicas),
 		Ready: d.Status.ReadyReplicas, Updated: d.Status.UpdatedReplicas, Settled: d.Status.ObservedGeneration >= d.Generation,
-		Recorded: d.Annotations[recordAnnotation], ScaledBy: scaledBy(d.ManagedFields),
+		Recorded: d.Annotations[recordAnnotation],
 		template: d.Spec.Template, selector: selectorOf(d.Spec.Selector), resource: deployments,
 	}
 }
@@ -213,7 +232,7 @@ func statefulSetOf(s *appsv1.StatefulSet) Workload {
 	return Workload{
 		Kind: "StatefulSet", Name: s.Name, Desired: replicas(s.Spec.Replicas), Actual: s.Status.Replicas,
 		Ready: s.Status.ReadyReplicas, Updated: s.Status.UpdatedReplicas, Settled: s.Status.ObservedGeneration >= s.Generation,
-		Recorded: s.Annotations[recordAnnotation], ScaledBy: scaledBy(s.ManagedFields),
+		Recorded: s.Annotations[recordAnnotation],
 		template: s.Spec.Template, selector: selectorOf(s.Spec.Selector), resource: statefulSets,
 	}
 }
@@ -245,20 +264,6 @@ func podOf(pod *corev1.Pod, found match) Pod {
 		p.Terminating, p.GraceEnds = &since, &ends
 	}
 	return p
-}
-
-// scaledBy is the manager that owns spec.replicas, whatever it came through.
-func scaledBy(fields []metav1.ManagedFieldsEntry) string {
-	var last metav1.ManagedFieldsEntry
-	for _, f := range fields {
-		if f.FieldsV1 == nil || !strings.Contains(f.FieldsV1.String(), `"f:replicas"`) || f.Subresource == "status" {
-			continue
-		}
-		if last.Time == nil || (f.Time != nil && f.Time.After(last.Time.Time)) {
-			last = f
-		}
-	}
-	return last.Manager
 }
 
 func replicas(n *int32) int32 {

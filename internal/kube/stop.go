@@ -221,25 +221,17 @@ func (c *Client) waitStopped(ctx context.Context, r Release, wait Wait) error {
 // scaledBack finds a workload that is wanted again after the stop.
 func (s *State) scaledBack() error {
 	for _, w := range s.Workloads {
-		if w.Desired == 0 {
-			continue
-		}
-		if s.byCustom() && len(s.Custom.Serving()) == 0 && !s.Custom.Seen {
-			continue // the operator has not come to it yet
-		}
-		if s.byCustom() {
-			continue // it follows the resource; the wait's end names it
+		if w.Desired == 0 || s.byCustom() {
+			continue // what the operator keeps follows the resource in its own time
 		}
 		e := fault.Fail("kube.scaled-back", "%s was scaled to 0 and wants %d replicas again", w, w.Desired)
-		if w.ScaledBy != "" {
-			e.Msg += ", set by " + w.ScaledBy
-		}
 		for _, a := range s.Autoscalers {
 			if a.Target == w.Name {
 				e.Hint("suspend autoscaler %s (at least %d replicas) for as long as milvus must stay stopped", a.Name, a.Min)
 			}
 		}
-		return e.Hint("find who scales it: kubectl get %s %s -o yaml --show-managed-fields", strings.ToLower(w.Kind), w.Name)
+		// The API server cannot tell who did it: it forgets the owner of replicas at 0.
+		return e.Hint("find who scales it (an autoscaler, KEDA, a GitOps controller) and suspend that: kubectl get events --field-selector involvedObject.name=%s", w.Name)
 	}
 	return nil
 }
