@@ -145,6 +145,9 @@ func (u *upFlags) runDetached(cmd *cobra.Command, dir string) error {
 	if err := word.Close(); err != nil {
 		return err
 	}
+	// An interrupted start ends the lab too, which then closes the pipe.
+	stop := context.AfterFunc(cmd.Context(), func() { _ = child.Process.Signal(syscall.SIGTERM) })
+	defer stop()
 	answer, err := io.ReadAll(ready)
 	if err != nil {
 		return err
@@ -239,7 +242,10 @@ func (u *upFlags) startLocked(ctx context.Context, dir string) (*lab.Lab, error)
 			l.State().PID, l.State().Started = os.Getpid(), time.Now().UTC()
 			return l, l.State().Save()
 		}
-		if earlier != nil || !u.choice.Auto || !servers.PortTaken(err) || attempt == attempts {
+		if earlier != nil {
+			return nil, err
+		}
+		if err := errors.Join(err, state.ClearData(dir, nil)); !u.choice.Auto || !servers.PortTaken(err) || attempt == attempts {
 			return nil, err
 		}
 	}
@@ -249,15 +255,13 @@ func (u *upFlags) startLocked(ctx context.Context, dir string) (*lab.Lab, error)
 // that died.
 func leftover(dir string) (*state.Lab, error) {
 	l, err := state.Load(dir)
-	if errors.Is(err, state.ErrNoLab) {
-		return nil, nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, state.ErrNoLab) {
 		return nil, err
 	}
-	if l.Kept {
+	if l != nil && l.Kept {
 		return l, nil
 	}
+	// Without a lab.json: one that died before it was up.
 	return nil, state.ClearData(dir, l)
 }
 

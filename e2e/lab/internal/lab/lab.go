@@ -174,10 +174,19 @@ func (l *Lab) Stop() error {
 	}
 	errs = append(errs, l.sessions.close())
 	g := new(errgroup.Group)
+	g.Go(l.stopNodes)
+	g.Go(func() error { return l.etcd.Stop() })
+	errs = append(errs, g.Wait(), l.objects.Stop())
+	return errors.Join(errs...)
+}
+
+// stopNodes stops one after the other: a node that leaves tells the others, and
+// waits for seconds when they leave at the same time.
+func (l *Lab) stopNodes() error {
+	var errs []error
 	for _, node := range l.nodes {
-		g.Go(func() error { return node.Stop(false) })
+		errs = append(errs, node.Stop(false))
 	}
-	errs = append(errs, g.Wait(), l.objects.Stop(), l.etcd.Stop())
 	return errors.Join(errs...)
 }
 

@@ -16,8 +16,8 @@ import (
 // are stored as a directory of their own; all else passes through.
 type verbatimKeys struct{ backend.Backend }
 
-// emptyElement cannot be part of a woodpecker key.
-const emptyElement = "\u2400"
+// emptyElement sorts before whatever may follow a slash, as an empty one does.
+const emptyElement = "\x01"
 
 func toDisk(key string) string {
 	if strings.HasPrefix(key, "/") {
