@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
+	"unicode"
 
 	"github.com/hashicorp/go-multierror"
 )
@@ -69,6 +72,35 @@ func (d *Diagnostic) hint(format string, args ...any) {
 	d.Hint = fmt.Sprintf(format, args...)
 }
 
+// maxText bounds a message or a hint, in characters: names and values that they
+// quote come from a file that may be anything.
+const maxText = 400
+
+// oneLine makes what a file or the command line said fit for one line of a terminal.
+func oneLine(text string) string {
+	var b strings.Builder
+	n := 0
+	for _, r := range strings.ToValidUTF8(text, "\uFFFD") {
+		if n++; n > maxText {
+			b.WriteString("...")
+			break
+		}
+		if unicode.IsPrint(r) {
+			b.WriteRune(r)
+		} else {
+			quoted := strconv.QuoteRune(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		}
+	}
+	return b.String()
+}
+
+// tidy makes message and hint one line each.
+func (d *Diagnostic) tidy() *Diagnostic {
+	d.Message, d.Hint = oneLine(d.Message), oneLine(d.Hint)
+	return d
+}
+
 // maxDiagnostics bounds what is kept: beyond it a file is not a plan with
 // mistakes but something else.
 const maxDiagnostics = 200
@@ -113,6 +145,9 @@ func (c *collector) sorted() []*Diagnostic {
 			cmp.Compare(a.Column, b.Column),
 		)
 	})
+	for _, d := range c.found {
+		d.tidy()
+	}
 	return c.found
 }
 

@@ -278,7 +278,7 @@ func (k *checker) giveNode(c *collector, p *param, n *node) {
 // set applies one "name=value" of the command line.
 func (k *checker) set(assignment string) {
 	name, value, ok := strings.Cut(assignment, "=")
-	c := &collector{file: "--set " + name}
+	c := &collector{file: "--set " + oneLine(name)}
 	defer func() {
 		for _, d := range c.found {
 			d.Line, d.Column = 0, 0 // the command line has no lines

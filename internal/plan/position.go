@@ -126,8 +126,14 @@ func (w *walker) settle() {
 		return
 	}
 	// A trailing blank before a line break belongs to the break.
-	if rest := w.here(); len(rest) > 0 && strings.TrimSpace(string(rest)) == "" {
+	rest := w.here()
+	if len(rest) > 0 && strings.TrimSpace(string(rest)) == "" {
 		w.pos.Column += len(rest)
+	}
+	// A backslash at the end of a line continues it without a blank.
+	if w.style&yaml.DoubleQuotedStyle != 0 && string(rest) == `\` {
+		w.pos.Column++
+		w.lineBreak(' ')
 	}
 }
 
