@@ -9,6 +9,7 @@ import (
 	"github.com/minio/minio-go/v7"
 
 	"runbook/internal/fault"
+	"runbook/internal/retry"
 )
 
 // The codes of this package's errors.
@@ -31,11 +32,12 @@ func (s *Store) explain(what, key string, err error) error {
 		err = wrapped.Err
 	}
 	s3, ok := errors.AsType[minio.ErrorResponse](err)
-	if !ok {
+	switch {
+	case !ok && !retry.Transient(err):
+		return fault.Fail(CodeFailed, "cannot %s", what).At(where).Because(err)
+	case !ok:
 		return fault.Fail(CodeUnreachable, "the object store at %s does not answer", s.endpoint).Because(err).
 			Hint("check instance.objectStorage.endpoint and secure, and that the store is up")
-	}
-	switch {
 	case s3.Code == "NoSuchBucket":
 		return fault.Fail(CodeNoBucket, "bucket %s does not exist", s.bucket).At(s.endpoint).
 			Hint("set instance.objectStorage.bucket to milvus's minio.bucketName, and endpoint to the store that holds it")

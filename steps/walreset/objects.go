@@ -196,7 +196,7 @@ func (d *deletion) onBatch(removed []objectstore.Object, failed []objectstore.Fa
 // holdBack keeps the metadata of each log whose objects could not all be deleted.
 func (d *deletion) holdBack(bucket string) {
 	for id, first := range d.refused {
-		err := fault.Fail("wal.object-not-deleted", "the object store does not delete it: %s", first.Reason).At(bucket+"/"+first.Object.Key).
+		err := fault.Fail("wal.object-not-deleted", "the object store does not delete it: %s", first.Reason).At(bucket + "/" + first.Object.Key).
 			Hint("allow the deletion (policy, legal hold or retention of the object), then apply again: it finishes what is left")
 		if n := d.counts[id]; n > 1 {
 			err.Msg = fmt.Sprintf("the object store does not delete it and %d more of the log: %s", n-1, first.Reason)

@@ -13,7 +13,7 @@ func (r *reset) newOutputs(found *inventory) Outputs {
 	out := Outputs{
 		Objects:  Objects{Foreign: found.objects.foreign, ForeignSample: append([]string{}, found.objects.sample...)},
 		Local:    Local{Foreign: int64(len(found.local.foreign)), ForeignSample: first(found.local.foreign, sampleSize)},
-		Nodes:    Nodes{Known: int64(len(found.nodes.nodes)), Skipped: append([]SkippedNode{}, found.nodes.skipped...)},
+		Nodes:    Nodes{Known: int64(len(found.nodes.nodes)), SweptTo: found.nodes.sweep, Skipped: append([]SkippedNode{}, found.nodes.skipped...)},
 		Warnings: append([]string{}, found.warnings...),
 	}
 	if r.store != nil {
@@ -168,8 +168,10 @@ func withForeign(line step.Line, n int64, sample []string, noun string) step.Lin
 func (o Outputs) nodesLine() step.Line {
 	n := o.Nodes
 	line := step.Line{Subject: "log-store nodes", Value: fmt.Sprintf("%s; logs marked deleted, summed over them: %d", pluralOf(n.Known, "node"), n.Marked)}
-	if n.Swept > 0 {
-		line.Detail = append(line.Detail, fmt.Sprintf("swept: %d other log ids up to the counter marked too, for directories that nothing names", n.Swept))
+	if n.SweptTo > 0 {
+		line.Detail = append(line.Detail, fmt.Sprintf("swept: every log id up to %d on each node (%d more marks), since no call lists the directories that nothing names; one with a higher id would stay", n.SweptTo, n.Swept))
+	} else {
+		line.Detail = append(line.Detail, "not swept: log directories on their disks that nothing names would stay")
 	}
 	for _, skipped := range n.Skipped {
 		text := fmt.Sprintf("left out: %s (%s)", skipped.Address, skipped.Reason)

@@ -68,6 +68,7 @@ type Nodes struct {
 	Known     int64         `json:"known" doc:"nodes known from the metadata and the membership"`
 	Marked    int64         `json:"marked" doc:"known logs marked deleted, summed over nodes"`
 	Swept     int64         `json:"swept" doc:"other log ids marked, summed over nodes"`
+	SweptTo   int64         `json:"sweptTo" doc:"highest log id marked on every node; 0: only known logs were"`
 	Reclaimed int64         `json:"reclaimed" doc:"logs and ids whose removal a node confirmed, summed over nodes"`
 	Skipped   []SkippedNode `json:"skipped" doc:"nodes that did not answer and were left out"`
 }
