@@ -18,14 +18,16 @@ import (
 // mayRun asks for consent where a person can give it. The flag --run alone is
 // consent where nobody can.
 func (a *app) mayRun(ctx context.Context, j job, preview *runner.Preview, f runFlags) error {
-	if preview.Holder != nil {
+	if preview.Holder != nil && !preview.Holder.Gone() {
 		return preview.Holder.Locked()
 	}
-	if f.yes || !isTerminal(a.in) || !a.err.TTY {
+	if f.yes || !preview.Changes || !isTerminal(a.in) || !a.err.TTY {
 		return nil
 	}
-	fmt.Fprintf(a.err.W, "\nwhat is shown above will be done to this instance:\n%s",
-		a.err.Rows(runner.InstanceLines(j.instance.Settings)))
+	fmt.Fprintf(a.err.W, "\n--run changes this instance:\n%s", a.err.Rows(indented(runner.InstanceLines(j.instance.Settings))))
+	if len(preview.Destroys) > 0 {
+		fmt.Fprintf(a.err.W, "it removes or rewrites:\n%s", a.err.Rows(indented(preview.Destroys)))
+	}
 	return a.ask(ctx, "its root path in etcd", j.instance.Settings.Etcd.RootPath)
 }
 

@@ -190,6 +190,9 @@ func inspectClaim(ctx context.Context, i *instance.Instance) ([]event.Line, erro
 	lines := []event.Line{{Subject: "lock", Value: "free"}, {Subject: "half done", Value: "no"}}
 	if holder != nil {
 		lines[0].Value = "held by " + holder.String()
+		if holder.Gone() {
+			lines[0].Value = "left by a run that was killed: " + holder.String()
+		}
 	}
 	if left != nil {
 		lines[1] = event.Line{Subject: "half done", Value: "yes", Detail: left.Lines()}

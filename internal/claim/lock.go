@@ -110,7 +110,7 @@ func (c *Claim) create(ctx context.Context) error {
 		if holder == nil {
 			return nil
 		}
-		if !holder.Process.gone() {
+		if !holder.Gone() {
 			return holder.Locked()
 		}
 		// The lease is that of the dead process, so this cannot hurt a new holder.

@@ -47,6 +47,10 @@ func (h Holder) String() string {
 	}
 }
 
+// Gone reports whether the holder is certainly dead: then a run takes the lock
+// over at once. In doubt it is not.
+func (h Holder) Gone() bool { return h.Process.gone() }
+
 func (h Holder) encode() string {
 	data, _ := json.Marshal(h) // strings, numbers and times only
 	return string(data)

@@ -12,7 +12,9 @@ import (
 type JSON struct {
 	out   Terminal
 	board board
-	mu    sync.Mutex
+
+	mu  sync.Mutex
+	run string // id of the run under way, for the progress of its steps
 }
 
 // NewJSON prints to out.
@@ -26,6 +28,11 @@ func NewJSON(out Terminal) *JSON {
 func (j *JSON) Emit(e event.Event) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if e.Event == event.ProgressMade {
+		e.Run = j.run
+	} else {
+		j.run = e.Run
+	}
 	encoder := json.NewEncoder(j.out.W)
 	encoder.SetEscapeHTML(false)
 	_ = encoder.Encode(e)

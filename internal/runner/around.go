@@ -42,7 +42,11 @@ func (r *Runner) lookAround(ctx context.Context, p *Preview) error {
 			Hint("check that a majority of the members is up and that endpoints, TLS and user in instance.etcd are right")
 	}
 	if p.Holder != nil {
-		r.emit(event.Event{Event: event.LockHeld, Text: "another run holds the lock: " + p.Holder.String()})
+		text := "another run holds the lock: " + p.Holder.String()
+		if p.Holder.Gone() {
+			text = "a run that was killed still holds the lock, which is taken over: " + p.Holder.String()
+		}
+		r.emit(event.Event{Event: event.LockHeld, Text: text})
 	}
 	if p.Left == nil {
 		return nil

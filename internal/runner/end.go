@@ -3,11 +3,13 @@ package runner
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"runbook/internal/claim"
 	"runbook/internal/event"
 	"runbook/internal/fault"
+	"runbook/internal/journal"
 )
 
 // end reports how the run ended. A refusal after something was changed is a
@@ -39,10 +41,10 @@ func (r *running) end(err error) error {
 }
 
 func (r *running) conclusion(err error, end *event.End) string {
-	report := "`runbook runs report " + r.journal.Record.ID + "`"
+	report := filepath.Join(r.journal.Dir(), journal.HTMLFile)
 	switch {
 	case err == nil:
-		return fmt.Sprintf("done: %d steps in %s; report: %s", len(end.Done), roundSeconds(end.Seconds), report)
+		return fmt.Sprintf("done: %d steps in %s; report in %s", len(end.Done), roundSeconds(end.Seconds), report)
 	case !r.changed:
 		return "nothing was changed"
 	case r.claim != nil && r.claim.Begun() && len(end.Left) > 0:

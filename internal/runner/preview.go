@@ -9,13 +9,17 @@ import (
 	"runbook/internal/event"
 	"runbook/internal/fault"
 	"runbook/internal/plan"
+	"runbook/internal/step"
 )
 
 // Preview is what applying the plan would do.
 type Preview struct {
 	Changes bool
-	Left    *claim.Marker // what an earlier run left half done; nil: nothing
-	Holder  *claim.Holder // who holds the instance now; nil: nobody
+	// Destroys lists the destructive steps that would change something, each as
+	// subject, with what it would do as details.
+	Destroys []event.Line
+	Left     *claim.Marker // what an earlier run left half done; nil: nothing
+	Holder   *claim.Holder // who holds the instance now; nil: nobody
 }
 
 // Preview previews every step in order, each with the outputs that the earlier
@@ -32,33 +36,46 @@ func (r *Runner) Preview(ctx context.Context, dryRun bool) (*Preview, error) {
 	}
 	outputs := map[string]any{}
 	for i, s := range r.steps {
-		if err := r.previewStep(ctx, i, outputs); err != nil {
+		lines, err := r.previewStep(ctx, i, outputs)
+		if err != nil {
 			return nil, fmt.Errorf("step %s: %w", s.ID, err)
 		}
 		p.Changes = p.Changes || s.changes
+		if s.changes && s.kind.Destructive {
+			p.Destroys = append(p.Destroys, inShort(s, lines))
+		}
 	}
 	r.emit(event.Event{Event: event.PreviewDone, Changes: &p.Changes})
 	return p, nil
 }
 
-func (r *Runner) previewStep(ctx context.Context, i int, outputs map[string]any) error {
+// inShort leaves out the details of what a step would do.
+func inShort(s *stepState, lines []step.Line) event.Line {
+	short := event.Line{Subject: s.ID, Value: s.kind.Summary}
+	for _, line := range lines {
+		short.Detail = append(short.Detail, line.Subject+": "+line.Value)
+	}
+	return short
+}
+
+func (r *Runner) previewStep(ctx context.Context, i int, outputs map[string]any) ([]step.Line, error) {
 	s := r.steps[i]
 	if err := s.bind(outputs); err != nil {
-		return err
+		return nil, err
 	}
 	needs, err := r.needs(i)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	found, err := s.kind.Preview(ctx, r.env(s, nil), s.inputs)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s.changes = found.Changes
 	e := event.Event{Event: event.StepPreviewed, Step: &s.ref, Requires: needs, Lines: found.Lines,
 		Warnings: found.Warnings, Changes: &found.Changes, Outputs: found.Outputs, Provides: r.gives(ctx, s)}
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	}
 	r.emit(e)
 	outputs[s.ID] = found.Outputs
@@ -66,9 +83,9 @@ func (r *Runner) previewStep(ctx context.Context, i int, outputs map[string]any)
 		if s.kind.Outputs != nil {
 			outputs[s.ID] = reflect.Zero(s.kind.Outputs).Interface()
 		}
-		return nil
+		return found.Lines, nil
 	}
-	return r.predict(s, outputs)
+	return found.Lines, r.predict(s, outputs)
 }
 
 // predict evaluates the expectations over predicted outputs. One that would not
