@@ -26,9 +26,14 @@ const (
 
 // Etcd opens a client with all rights.
 func Etcd(ctx context.Context, lab *state.Lab) (*clientv3.Client, error) {
+	return EtcdAs(ctx, lab, lab.Etcd.Root)
+}
+
+// EtcdAs opens a client of the given user; nil where etcd asks for none.
+func EtcdAs(ctx context.Context, lab *state.Lab, who *state.Credential) (*clientv3.Client, error) {
 	cfg := clientv3.Config{Endpoints: lab.Etcd.Endpoints, Context: ctx, DialTimeout: dialTimeout, Logger: zap.NewNop()}
-	if lab.Etcd.Root != nil {
-		cfg.Username, cfg.Password = lab.Etcd.Root.Name, lab.Etcd.Root.Secret
+	if who != nil {
+		cfg.Username, cfg.Password = who.Name, who.Secret
 	}
 	if lab.Etcd.CAFile != "" {
 		var err error

@@ -178,7 +178,11 @@ func (a *app) sessionStopCommand() *cobra.Command {
 			if err := c.StopSession(cmd.Context(), s); err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "session %s ended\n", milvus.SessionKey(s.Root, role, id))
+			how := "ended"
+			if s.Abandon {
+				how = "left to its lease"
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "session %s %s\n", milvus.SessionKey(s.Root, role, id), how)
 			return nil
 		},
 	}

@@ -22,20 +22,32 @@ type etcdKey struct {
 	Lease int64  `json:"lease"`
 }
 
+// etcdApp adds whose rights all the etcd commands use.
+type etcdApp struct {
+	*app
+	as *string
+}
+
 func (a *app) etcdCommand() *cobra.Command {
+	e := &etcdApp{app: a}
 	cmd := &cobra.Command{Use: "etcd", Short: "look at keys and change them", Args: usageArgs(cobra.NoArgs), RunE: help}
-	cmd.AddCommand(a.etcdGet(), a.etcdPut(), a.etcdDel(), a.etcdRevision(), a.etcdAlarm())
+	e.as = addAs(cmd.PersistentFlags())
+	cmd.AddCommand(e.get(), e.put(), e.del(), e.revision(), e.alarm())
 	return cmd
 }
 
 func help(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
-func (a *app) withEtcd(cmd *cobra.Command, do func(*clientv3.Client) error) error {
-	lab, err := a.running()
+func (e *etcdApp) withEtcd(cmd *cobra.Command, do func(*clientv3.Client) error) error {
+	lab, err := e.running()
 	if err != nil {
 		return err
 	}
-	client, err := access.Etcd(cmd.Context(), lab)
+	who, err := choose(*e.as, lab.Etcd.Root, lab.Etcd.Writer, lab.Etcd.Reader)
+	if err != nil {
+		return err
+	}
+	client, err := access.EtcdAs(cmd.Context(), lab, who)
 	if err != nil {
 		return err
 	}
@@ -43,7 +55,7 @@ func (a *app) withEtcd(cmd *cobra.Command, do func(*clientv3.Client) error) erro
 	return do(client)
 }
 
-func (a *app) etcdGet() *cobra.Command {
+func (e *etcdApp) get() *cobra.Command {
 	var prefix, keysOnly, valueOnly bool
 	cmd := &cobra.Command{
 		Use: "get KEY", Short: "print a key, or all below a prefix; exit 1 if there is none", Args: usageArgs(cobra.ExactArgs(1)),
@@ -53,7 +65,7 @@ func (a *app) etcdGet() *cobra.Command {
 	cmd.Flags().BoolVar(&valueOnly, "value-only", false, "leave the keys out")
 	output := addOutput(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return a.withEtcd(cmd, func(c *clientv3.Client) error {
+		return e.withEtcd(cmd, func(c *clientv3.Client) error {
 			resp, err := c.Get(cmd.Context(), args[0], withPrefix(prefix)...)
 			if err != nil {
 				return err
@@ -97,7 +109,7 @@ func printable(value []byte) string {
 	return string(value)
 }
 
-func (a *app) etcdPut() *cobra.Command {
+func (e *etcdApp) put() *cobra.Command {
 	var isHex bool
 	cmd := &cobra.Command{
 		Use: "put KEY VALUE", Short: "write a key", Args: usageArgs(cobra.ExactArgs(2)),
@@ -110,7 +122,7 @@ func (a *app) etcdPut() *cobra.Command {
 				}
 				value = string(raw)
 			}
-			return a.withEtcd(cmd, func(c *clientv3.Client) error {
+			return e.withEtcd(cmd, func(c *clientv3.Client) error {
 				_, err := c.Put(cmd.Context(), args[0], value)
 				return err
 			})
@@ -120,12 +132,12 @@ func (a *app) etcdPut() *cobra.Command {
 	return cmd
 }
 
-func (a *app) etcdDel() *cobra.Command {
+func (e *etcdApp) del() *cobra.Command {
 	var prefix bool
 	cmd := &cobra.Command{
 		Use: "del KEY", Short: "delete a key, or all below a prefix", Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withEtcd(cmd, func(c *clientv3.Client) error {
+			return e.withEtcd(cmd, func(c *clientv3.Client) error {
 				resp, err := c.Delete(cmd.Context(), args[0], withPrefix(prefix)...)
 				if err != nil {
 					return err
@@ -139,11 +151,11 @@ func (a *app) etcdDel() *cobra.Command {
 	return cmd
 }
 
-func (a *app) etcdRevision() *cobra.Command {
+func (e *etcdApp) revision() *cobra.Command {
 	return &cobra.Command{
 		Use: "revision", Short: "print etcd's revision", Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withEtcd(cmd, func(c *clientv3.Client) error {
+			return e.withEtcd(cmd, func(c *clientv3.Client) error {
 				resp, err := c.Get(cmd.Context(), "\x00", clientv3.WithCountOnly())
 				if err != nil {
 					return err
@@ -155,11 +167,11 @@ func (a *app) etcdRevision() *cobra.Command {
 	}
 }
 
-func (a *app) etcdAlarm() *cobra.Command {
+func (e *etcdApp) alarm() *cobra.Command {
 	return &cobra.Command{
 		Use: "alarm nospace|clear|list", Short: "raise, clear or list alarms", Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withEtcd(cmd, func(c *clientv3.Client) error {
+			return e.withEtcd(cmd, func(c *clientv3.Client) error {
 				switch args[0] {
 				case "nospace":
 					return raiseNoSpace(cmd, c)

@@ -18,12 +18,14 @@ import (
 type objectsApp struct {
 	*app
 	bucket string
+	as     *string
 }
 
 func (a *app) objectsCommand() *cobra.Command {
 	o := &objectsApp{app: a}
 	cmd := &cobra.Command{Use: "objects", Short: "look at objects and change them", Args: usageArgs(cobra.NoArgs), RunE: help}
 	cmd.PersistentFlags().StringVar(&o.bucket, "bucket", layout.Default().Bucket, "bucket")
+	o.as = addAs(cmd.PersistentFlags())
 	cmd.AddCommand(o.makeBucket(), o.list(), o.put(), o.remove(), o.hold(true), o.hold(false), o.denyDelete(), o.allow())
 	return cmd
 }
@@ -33,7 +35,11 @@ func (o *objectsApp) open() (*minio.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return access.Objects(lab)
+	who, err := choose(*o.as, lab.Objects.Admin, lab.Objects.Writer, lab.Objects.Reader)
+	if err != nil {
+		return nil, err
+	}
+	return access.ObjectsAs(lab, who)
 }
 
 func (o *objectsApp) seeder(cmd *cobra.Command) (*seed.Seeder, error) {

@@ -110,6 +110,32 @@ func addInstanceFlags(f *pflag.FlagSet, t *seed.Target) {
 	})
 }
 
+// Whose rights the raw commands use.
+const (
+	asAdmin  = "admin"
+	asWriter = "writer"
+	asReader = "reader"
+)
+
+// addAs adds --as.
+func addAs(f *pflag.FlagSet) *string {
+	return f.String("as", asAdmin, "whose rights to use: admin, writer (the credentials of env) or reader (of env --reader)")
+}
+
+// choose returns the credential that --as names.
+func choose[C any](as string, admin, writer, reader C) (C, error) {
+	switch as {
+	case asAdmin:
+		return admin, nil
+	case asWriter:
+		return writer, nil
+	case asReader:
+		return reader, nil
+	default:
+		return admin, usagef("--as %q: want %s, %s or %s", as, asAdmin, asWriter, asReader)
+	}
+}
+
 // addOutput adds -o.
 func addOutput(f *pflag.FlagSet) *string {
 	return f.StringP("output", "o", "text", "text or json")

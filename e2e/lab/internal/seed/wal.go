@@ -147,4 +147,3 @@ func (s *Seeder) addObjects(ctx context.Context, logID, segment int64, count int
 	}
 	return g.Wait()
 }
-

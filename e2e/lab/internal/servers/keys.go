@@ -33,7 +33,10 @@ func fromDisk(key string) string {
 	if strings.HasPrefix(key, emptyElement+"/") {
 		key = strings.TrimPrefix(key, emptyElement)
 	}
-	return strings.ReplaceAll(key, "/"+emptyElement+"/", "//")
+	for strings.Contains(key, "/"+emptyElement+"/") {
+		key = strings.Replace(key, "/"+emptyElement+"/", "//", 1)
+	}
+	return key
 }
 
 func toDiskPtr(key *string) *string {
