@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/zilliztech/woodpecker/common/logger"
+	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
 	"runbook/e2e/lab/internal/control"
@@ -43,7 +44,7 @@ type Options struct {
 
 // Start starts every server and writes lab.json once all of them answer.
 func Start(ctx context.Context, o Options) (*Lab, error) {
-	if err := silence(); err != nil {
+	if err := silence(o.Dir); err != nil {
 		return nil, err
 	}
 	l, err := build(o)
@@ -59,12 +60,23 @@ func Start(ctx context.Context, o Options) (*Lab, error) {
 // State is what lab.json says.
 func (l *Lab) State() *state.Lab { return l.state }
 
-// silence quiets the servers' own loggers, which write to standard output or
-// the standard logger from packages that take no logger.
-func silence() error {
+// silence sends the servers' own logs to the lab's log file: they write to
+// standard output or the standard logger, from packages that take no logger.
+func silence(dir string) error {
 	log.SetOutput(io.Discard)
-	return logger.SetLevel("error")
+	cfg := zap.NewProductionConfig()
+	cfg.Level = zap.NewAtomicLevelAt(zap.WarnLevel)
+	cfg.OutputPaths, cfg.ErrorOutputPaths = []string{filepath.Join(dir, logFile)}, nil
+	quiet, err := cfg.Build()
+	if err != nil {
+		return err
+	}
+	logger.ReplaceGlobals(quiet)
+	return nil
 }
+
+// logFile is the log of everything in the lab but etcd.
+const logFile = "lab.log"
 
 func build(o Options) (*Lab, error) {
 	token := make([]byte, 16)
@@ -98,7 +110,7 @@ func build(o Options) (*Lab, error) {
 	l.objects = servers.NewObjects(servers.ObjectsConfig{
 		Address: s.Objects.Endpoint, Dir: s.Objects.DataDir, Versioning: o.Settings.ObjectVersioning,
 		Admin: s.Objects.Admin, Users: []state.Credential{s.Objects.Writer, s.Objects.Reader},
-	}, filepath.Join(o.Dir, "lab.log"))
+	}, filepath.Join(o.Dir, logFile))
 	l.buildNodes(o)
 	return l, nil
 }
