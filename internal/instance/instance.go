@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path"
 	"sync"
@@ -35,7 +36,9 @@ type Instance struct {
 	// masked from then on. Set it before the first use; nil: nobody is told.
 	OnSecret func(value string)
 
-	secrets secret.Resolver
+	secrets    secret.Resolver
+	kubernetes kubernetes
+	resolved   resolution
 
 	mu      sync.Mutex
 	etcd    *clientv3.Client
@@ -58,7 +61,7 @@ func (i *Instance) Etcd(ctx context.Context) (*clientv3.Client, error) {
 		return i.etcd, nil
 	}
 	s := i.Settings.Etcd
-	password, err := i.Secret(ctx, s.Password)
+	password, err := i.secretOr(ctx, s.Password, "etcd.auth.password")
 	if err != nil {
 		return nil, fmt.Errorf("etcd password: %w", err)
 	}
@@ -66,12 +69,21 @@ func (i *Instance) Etcd(ctx context.Context) (*clientv3.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("etcd TLS: %w", err)
 	}
+	// A large read arrives in pages; one page of segment metadata can pass the 2 MiB default.
+	options := []grpc.DialOption{grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64 << 20))}
+	tunnel, err := i.tunnel()
+	if err != nil {
+		return nil, err
+	}
+	if tunnel != nil {
+		options = append(options, grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+			return tunnel(ctx, "tcp", address)
+		}))
+	}
 	i.etcd, err = clientv3.New(clientv3.Config{
 		Endpoints: s.Endpoints, Username: s.Username, Password: password, TLS: tlsConfig,
 		DialTimeout: dialTimeout, DialKeepAliveTime: keepAlive, DialKeepAliveTimeout: keepAlive,
-		// A large read arrives in pages; one page of segment metadata can pass the 2 MiB default.
-		DialOptions:        []grpc.DialOption{grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64 << 20))},
-		Logger:             zap.NewNop(),
+		DialOptions: options, Logger: zap.NewNop(),
 		MaxCallRecvMsgSize: 64 << 20,
 	})
 	if err != nil {
@@ -88,32 +100,46 @@ func (i *Instance) Objects(ctx context.Context) (*objectstore.Store, error) {
 		return i.objects, nil
 	}
 	s := i.Settings.ObjectStorage
-	access, err := i.Secret(ctx, s.AccessKeyID)
+	access, err := i.secretOr(ctx, s.AccessKeyID, "minio.accessKeyID")
 	if err != nil {
 		return nil, fmt.Errorf("object storage access key: %w", err)
 	}
-	secretKey, err := i.Secret(ctx, s.SecretAccessKey)
+	secretKey, err := i.secretOr(ctx, s.SecretAccessKey, "minio.secretAccessKey")
 	if err != nil {
 		return nil, fmt.Errorf("object storage secret key: %w", err)
+	}
+	tunnel, err := i.tunnel()
+	if err != nil {
+		return nil, err
 	}
 	i.objects, err = objectstore.Open(objectstore.Config{
 		Endpoint: s.Endpoint, Bucket: s.Bucket, AccessKeyID: access, SecretAccessKey: secretKey,
 		Secure: s.Secure, CACert: s.CACert, Region: s.Region, VirtualHost: s.VirtualHost,
+		Dial: tunnel,
 	})
 	return i.objects, err
 }
 
 // Secret reads a secret and tells OnSecret; read secrets through it and no other way.
 func (i *Instance) Secret(ctx context.Context, v secret.Value) (string, error) {
-	value, err := v.Resolve(ctx, i.secrets)
+	resolver, err := i.resolver()
+	if err != nil {
+		return "", err
+	}
+	value, err := v.Resolve(ctx, resolver)
 	if err != nil {
 		return "", fault.Refuse("instance.secret", "secret cannot be read").Because(err).
 			Hint("make it readable for this command: the plan takes it from %s", v)
 	}
-	if i.OnSecret != nil {
+	i.tellSecret(value)
+	return value, nil
+}
+
+// tellSecret makes sure that a secret is masked before anything can print it.
+func (i *Instance) tellSecret(value string) {
+	if i.OnSecret != nil && value != "" {
 		i.OnSecret(value)
 	}
-	return value, nil
 }
 
 // Close closes what was opened.

@@ -38,6 +38,13 @@ func (i *Instance) Node(address string) (*woodpecker.Node, error) {
 	dial := c.dial
 	if dial == nil {
 		dial = plainTCP
+		tunnel, err := i.tunnel()
+		if err != nil {
+			return nil, err
+		}
+		if tunnel != nil {
+			dial = func(ctx context.Context, address string) (net.Conn, error) { return tunnel(ctx, "tcp", address) }
+		}
 	}
 	node, err := woodpecker.NewNode(address, dial)
 	if err != nil {

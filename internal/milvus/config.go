@@ -109,13 +109,11 @@ func (c *Config) addOverrides(overrides Overrides) {
 	}
 }
 
-// addEnv takes variables by their formatted name. Milvus takes them with and
-// without the prefixes "milvus." and "MILVUS_CONF_"; of two that mean the same key
+// addEnv takes variables by their formatted name; of two that mean the same key
 // the later one counts here.
 func (c *Config) addEnv(vars []ConfigVariable) {
 	for _, v := range slices.Backward(vars) {
-		name := strings.TrimPrefix(strings.ToLower(v.Name), "milvus.")
-		key := formatKey(strings.TrimPrefix(name, "milvus_conf_"))
+		key := variableKey(v.Name)
 		if isServiceLink(v.Value) {
 			if strings.HasSuffix(key, "port") && slices.ContainsFunc(settings, func(d settingDefault) bool { return formatKey(d.key) == key }) {
 				c.note("%s=%s is a service link that Kubernetes set, not a port: it is ignored; enableServiceLinks: false in the pod template keeps milvus from reading it", v.Name, v.Value)
@@ -248,4 +246,18 @@ func (c *Config) ObjectRoot() string {
 func (c *Config) WALType() (WAL, bool) {
 	wal, err := ParseWAL(c.Get("mq.type").Value)
 	return wal, err == nil
+}
+
+// IsSecretSetting reports whether a key or a variable's name means a setting that
+// must not be shown.
+func IsSecretSetting(name string) bool {
+	key := variableKey(name)
+	return slices.ContainsFunc(settings, func(d settingDefault) bool { return d.secret && formatKey(d.key) == key })
+}
+
+// variableKey is the formatted key that a variable's name stands for: Milvus takes
+// names with and without the prefixes "milvus." and "MILVUS_CONF_".
+func variableKey(name string) string {
+	name = strings.TrimPrefix(strings.ToLower(name), "milvus.")
+	return formatKey(strings.TrimPrefix(name, "milvus_conf_"))
 }

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"gopkg.in/yaml.v3"
 )
 
 // walKey is the setting that names the WAL.

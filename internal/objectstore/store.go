@@ -3,9 +3,11 @@
 package objectstore
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"sync/atomic"
@@ -27,6 +29,9 @@ type Config struct {
 	Region                       string
 	VirtualHost                  bool
 	Retry                        retry.Policy // zero: DefaultRetry
+	// Dial connects to host:port in place of TCP: a tunnel into the network that
+	// the endpoint's name belongs to, past any proxy. nil: TCP.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // DefaultRetry bounds each request: an answer is a page of names or the results
@@ -48,6 +53,9 @@ func Open(c Config) (*Store, error) {
 	}
 	if err := trust(base, c.CACert); err != nil {
 		return nil, fmt.Errorf("object storage CA: %w", err)
+	}
+	if c.Dial != nil {
+		base.DialContext, base.Proxy = c.Dial, nil
 	}
 	lookup := minio.BucketLookupAuto
 	if c.VirtualHost {

@@ -21,6 +21,7 @@ type checker struct {
 	blind      bool // a values file could not be read: params may have values
 	exprs      *expressions
 	secrets    []*node // written in clear
+	sections   *node   // the instance section
 }
 
 // stepNode is a step on its way from the document to the plan.
@@ -231,10 +232,15 @@ func (k *checker) object(n *node, s *shape, label string, sc scope) {
 		switch {
 		case v != nil:
 			k.value(v, f.shape, f.enum, f.name, sc)
-		case f.required:
+		case f.required && !k.excused(f):
 			k.missing(n, f, label)
 		}
 	}
+}
+
+// excused reports whether the plan has what makes a required field optional.
+func (k *checker) excused(f *fieldShape) bool {
+	return f.unless != "" && k.sections.get(f.unless) != nil
 }
 
 func (k *checker) missing(n *node, f *fieldShape, label string) {

@@ -18,8 +18,9 @@ type decoder struct {
 }
 
 func (d *decoder) fail(at Position, code, format string, args ...any) *Diagnostic {
-	return &Diagnostic{File: d.file, Line: at.Line, Column: at.Column, Severity: SeverityError,
+	problem := &Diagnostic{File: d.file, Line: at.Line, Column: at.Column, Severity: SeverityError,
 		Code: code, Message: fmt.Sprintf(format, args...)}
+	return problem.tidy()
 }
 
 // object decodes a mapping, or nothing (n is nil), into a new value of the shape.
@@ -46,7 +47,28 @@ func (d *decoder) object(n *node, s *shape) (reflect.Value, *Diagnostic) {
 		}
 		put(target, fv)
 	}
+	if told, ok := v.Addr().Interface().(interface{ SetGiven(fields []string) }); ok {
+		told.SetGiven(given(n, s))
+	}
 	return v, nil
+}
+
+// given lists the fields of a mapping that are written out.
+func given(n *node, s *shape) []string {
+	names := []string{}
+	for _, f := range s.fields {
+		child := n.get(f.name)
+		if child == nil {
+			continue
+		}
+		names = append(names, f.name)
+		if f.kind == shapeObject {
+			for _, inner := range given(child, f.shape) {
+				names = append(names, f.name+"."+inner)
+			}
+		}
+	}
+	return names
 }
 
 // fieldByIndex is v's field, with embedded pointers made on the way.

@@ -25,7 +25,7 @@ func Fields(t reflect.Type) []Field {
 func describe(s *shape) []Field {
 	var out []Field
 	for _, f := range s.fields {
-		d := Field{Name: f.name, Type: f.noun(), Doc: f.doc, Default: f.deflt, Enum: f.enum, Required: f.required}
+		d := Field{Name: f.name, Type: f.noun(), Doc: f.doc, Default: f.deflt, Enum: f.enum, Required: f.required && f.unless == ""}
 		inner := f.shape
 		for inner.kind == shapeList || inner.kind == shapeMap {
 			inner = inner.elem

@@ -57,10 +57,15 @@ type StepType struct {
 //	default:"..."      the value when the plan gives none
 //	enum:"a,b,c"       the values allowed
 //	required:"true"    the plan must give it
+//	required:"unless x"  in the instance section: the plan must give it unless it
+//	                   gives the instance section's field x
 //
 // Field types: string, bool, int, int64, time.Duration (written "35s"),
 // secret.Value, slices and maps of these, nested structs and pointers to structs
 // (a nil pointer means the section is absent).
+//
+// A struct with the method SetGiven(fields []string) is told which fields the plan
+// gave and did not leave to their defaults, those of nested structs as "a.b".
 type Language struct {
 	Steps    []StepType // in the order in which they are listed to people
 	Instance reflect.Type

@@ -133,6 +133,7 @@ func (k *checker) instanceSection(root *node) *node {
 		return &node{kind: nodeMap, pos: root.pos}
 	}
 	before := k.errors
+	k.sections = n
 	if k.isMapping(n, "instance") {
 		k.object(n, k.instance, "instance", scope{step: -1})
 	}

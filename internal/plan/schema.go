@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -128,7 +129,7 @@ func (g *grammar) schema() object {
 	}
 	required := []string{"apiVersion", "kind", "metadata", "steps"}
 	if g.instance != nil {
-		instance := g.instance.schema()
+		instance := append(g.instance.schema(), g.instance.alternatives()...)
 		properties = append(properties, member{"instance", append(object{{"description", "the Milvus that the plan is about"}}, instance...)})
 		if g.instance.needs() {
 			required = []string{"apiVersion", "kind", "metadata", "instance", "steps"}
@@ -310,7 +311,7 @@ func (s *shape) objectSchema() object {
 			p = append(p, member{"default", f.jsonDefault()})
 		}
 		properties = append(properties, member{f.name, p})
-		if f.required {
+		if f.required && f.unless == "" {
 			required = append(required, f.name)
 		}
 	}
@@ -319,6 +320,51 @@ func (s *shape) objectSchema() object {
 		o = append(o, member{"required", required})
 	}
 	return append(o, member{"additionalProperties", false})
+}
+
+// alternatives says of each section that makes fields optional: either it is
+// there, or those fields are.
+func (s *shape) alternatives() object {
+	var either []any
+	for _, section := range s.sections() {
+		either = append(either, object{{"required", []string{section}}}, s.requiredWithout(section))
+	}
+	if either == nil {
+		return nil
+	}
+	return object{{"anyOf", either}}
+}
+
+func (s *shape) sections() []string {
+	var names []string
+	for _, f := range s.fields {
+		for _, name := range append(f.sections(), f.unless) {
+			if name != "" && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+func (s *shape) requiredWithout(section string) object {
+	required, properties := []string{}, object{}
+	for _, f := range s.fields {
+		if f.unless == section {
+			required = append(required, f.name)
+		}
+		if inner := f.requiredWithout(section); inner != nil {
+			properties = append(properties, member{f.name, inner})
+		}
+	}
+	var o object
+	if len(required) > 0 {
+		o = append(o, member{"required", required})
+	}
+	if len(properties) > 0 {
+		o = append(o, member{"properties", properties})
+	}
+	return o
 }
 
 func (f *fieldShape) jsonDefault() any {

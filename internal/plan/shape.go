@@ -41,7 +41,8 @@ type fieldShape struct {
 	deflt    string        // as written in the tag
 	value    reflect.Value // the default, decoded; invalid: none
 	required bool
-	index    []int // in the Go struct
+	unless   string // the section of the instance that makes a required field optional
+	index    []int  // in the Go struct
 	pointer  bool
 }
 
@@ -145,7 +146,11 @@ func fieldOf(sf reflect.StructField) (*fieldShape, error) {
 	}
 	f := &fieldShape{
 		shape: s, index: sf.Index, pointer: sf.Type.Kind() == reflect.Pointer,
-		doc: sf.Tag.Get("doc"), required: sf.Tag.Get("required") == "true",
+		doc: sf.Tag.Get("doc"), required: sf.Tag.Get("required") != "",
+	}
+	f.unless, _ = strings.CutPrefix(sf.Tag.Get("required"), "unless ")
+	if f.unless == "true" {
+		f.unless = ""
 	}
 	f.name, _, _ = strings.Cut(sf.Tag.Get("json"), ",")
 	if f.name == "" {
