@@ -22,7 +22,7 @@ const (
 	maxExpressionDepth  = 50     // nesting
 	maxExpressionNodes  = 2000   // after macros
 	maxExpressionCost   = 200000 // CEL's cost units, about a millisecond
-	maxExpressions      = 2000   // of a plan
+	maxExpressions      = 500    // of a plan
 )
 
 // expression is a compiled piece of CEL.
