@@ -98,36 +98,47 @@ func (p Position) is(wal WAL, raw []byte) bool { return wal == p.WAL && bytes.Eq
 // WALCounts says how many stored positions name each WAL.
 type WALCounts map[WAL]int64
 
-// PositionWALs counts the WALs that the channel and consume checkpoints of an
-// instance name: what its data really lies in, whatever its configuration says.
-// Markers of dropped channels name none and are left out. A checkpoint that
-// cannot be read is an error: what it names is not known.
-func PositionWALs(ctx context.Context, client clientv3.KV, metaRoot string) (WALCounts, error) {
+// Stored says what the channel and consume checkpoints of an instance name: what
+// its data really lies in, whatever its configuration says.
+type Stored struct {
+	WALs WALCounts
+	// Fresh are those that name woodpecker at its earliest, as a reset leaves them:
+	// nothing was ever read from there.
+	Fresh int64
+}
+
+// StoredPositions reads them. Markers of dropped channels name no WAL and are left
+// out. A checkpoint that cannot be read is an error: what it names is not known.
+func StoredPositions(ctx context.Context, client clientv3.KV, metaRoot string) (Stored, error) {
+	stored := Stored{WALs: WALCounts{}}
 	view, err := NewView(ctx, client, metaRoot)
 	if err != nil {
-		return nil, err
+		return stored, err
 	}
-	counts := WALCounts{}
 	for kv, err := range view.Entries(ctx, ChannelCheckpoints.Prefix(metaRoot)) {
 		if err != nil {
-			return nil, err
+			return stored, err
 		}
 		checkpoint, err := ReadChannelCheckpoint(kv.Value)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", kv.Key, err)
+			return stored, fmt.Errorf("%s: %w", kv.Key, err)
 		}
 		if !checkpoint.Dropped {
-			counts[checkpoint.WAL]++
+			stored.add(checkpoint.WAL, len(checkpoint.ID))
 		}
 	}
 	checkpoints, err := ConsumeCheckpointsOf(ctx, view, metaRoot)
-	if err != nil {
-		return nil, err
-	}
 	for _, checkpoint := range checkpoints {
-		counts[checkpoint.WAL]++
+		stored.add(checkpoint.WAL, len(checkpoint.ID))
 	}
-	return counts, nil
+	return stored, err
+}
+
+func (s *Stored) add(wal WAL, idLength int) {
+	s.WALs[wal]++
+	if wal == Woodpecker && idLength == 0 {
+		s.Fresh++
+	}
 }
 
 // ConsumeCheckpointsOf reads the consume checkpoint of each physical channel that

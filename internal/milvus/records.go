@@ -108,6 +108,7 @@ func ReadSegment(value []byte) (Segment, error) {
 type ChannelCheckpoint struct {
 	Channel   string // virtual
 	WAL       WAL
+	ID        []byte // raw; empty means woodpecker's earliest, or nothing for another WAL
 	Timestamp uint64
 	// Dropped marks a channel whose collection was dropped: no message id and the
 	// highest timestamp there is. It is not a position.
@@ -120,9 +121,10 @@ func ReadChannelCheckpoint(value []byte) (ChannelCheckpoint, error) {
 	c := ChannelCheckpoint{
 		Channel:   r.text(positionChannel),
 		WAL:       WAL(r.number(positionWAL)),
+		ID:        r.bytes(positionID),
 		Timestamp: r.number(positionTimestamp),
 	}
-	c.Dropped = c.Timestamp == math.MaxUint64 && len(r.bytes(positionID)) == 0
+	c.Dropped = c.Timestamp == math.MaxUint64 && len(c.ID) == 0
 	return c, r.err
 }
 

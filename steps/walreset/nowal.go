@@ -25,16 +25,17 @@ func (r *reset) neverUsed(ctx context.Context, found *inventory) error {
 		return refusal("files of %d logs are there", n).At(found.local.dir).
 			Hint("restore woodpecker's metadata from a backup of etcd, or point instance.etcd at the etcd that has it")
 	}
-	counts, err := milvus.PositionWALs(ctx, r.etcd, r.settings.MetaRoot())
+	stored, err := milvus.StoredPositions(ctx, r.etcd, r.settings.MetaRoot())
 	if err != nil {
 		return r.etcdFailed(err)
 	}
-	named := wals(counts)
+	named := wals(stored.WALs)
 	switch {
 	case len(named) == 0:
 		return refusal("no position is stored either, so nothing proves that another WAL was used").At(r.settings.MetaRoot()).
 			Hint("check instance.etcd.rootPath; without any position there is nothing to switch")
-	case counts[milvus.Woodpecker]+counts[milvus.Unknown] > 0:
+	// A switch that was stopped half-way, or is done, leaves positions at the beginning.
+	case stored.WALs[milvus.Woodpecker]+stored.WALs[milvus.Unknown] > stored.Fresh:
 		return refusal("stored positions name %s", strings.Join(named, " and ")).At(r.settings.MetaRoot()).
 			Hint("find woodpecker's metadata: set instance.wal.metaPrefix, or restore it from a backup of etcd")
 	}

@@ -49,8 +49,8 @@ func (r *reset) nobodyShares(ctx context.Context) error {
 		if root == r.settings.MetaRoot() {
 			continue
 		}
-		counts, err := milvus.PositionWALs(ctx, r.etcd, root)
-		if err == nil && len(counts) > 0 && counts[milvus.Woodpecker]+counts[milvus.Unknown] == 0 {
+		stored, err := milvus.StoredPositions(ctx, r.etcd, root)
+		if counts := stored.WALs; err == nil && len(counts) > 0 && counts[milvus.Woodpecker]+counts[milvus.Unknown] == 0 {
 			continue // its positions name other WALs only
 		}
 		return fault.Refuse("wal.legacy-shared", "the legacy prefix %s may also hold the logs of the milvus at %s", woodpecker.LegacyPrefix, path.Dir(root)).
