@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/user"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -31,6 +32,18 @@ func (a *app) main() int {
 	}
 	a.flush()
 	return exitCode(err)
+}
+
+// guard turns a panic into an exit code; what it says is masked like all output.
+func (a *app) guard(main func() int) (code int) {
+	defer func() {
+		if p := recover(); p != nil {
+			_, _ = fmt.Fprintf(a.err.W, "error: a bug in runbook: %v\n%s", p, debug.Stack())
+			a.flush()
+			code = exitCode(fmt.Errorf("panic: %v", p))
+		}
+	}()
+	return main()
 }
 
 func (a *app) root() *cobra.Command {

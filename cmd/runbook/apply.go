@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"runbook/internal/instance"
 	"runbook/internal/journal"
 	"runbook/internal/runner"
 )
@@ -44,8 +43,7 @@ invalid plan; 3 refused, nothing changed; 4 another run holds the lock;
 func (a *app) applyPlan(parent context.Context, path string, f applyFlags) error {
 	p, i, err := a.open(path, f.planFlags)
 	if err != nil {
-		a.diagnostics(err)
-		return shown{err}
+		return a.invalid(err, f.out)
 	}
 	defer i.Close()
 	return a.carryOut(parent, f.runFlags, job{
@@ -55,13 +53,7 @@ func (a *app) applyPlan(parent context.Context, path string, f applyFlags) error
 			return runner.New(c)
 		},
 		record: journal.Record{Kind: journal.Apply, Plan: p.Name, PlanPath: p.Path},
-		contents: journal.Contents{
-			Plan: p.Redacted(), Inputs: runInputs{Params: p.Params, Instance: i.Settings}},
+		plan:   p.Redacted(),
+		params: p.Params,
 	})
-}
-
-// runInputs is what the journal keeps of a run's inputs: secrets as references.
-type runInputs struct {
-	Params   map[string]any    `json:"params"`
-	Instance instance.Settings `json:"instance"`
 }

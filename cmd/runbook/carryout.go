@@ -40,7 +40,14 @@ type job struct {
 	instance *instance.Instance
 	prepare  func(runner.Config) (*runner.Runner, error)
 	record   journal.Record // who, where and when are filled in
-	contents journal.Contents
+	plan     []byte         // secrets masked
+	params   map[string]any
+}
+
+// runInputs is what the journal keeps of a run's inputs: secrets as references.
+type runInputs struct {
+	Params   map[string]any    `json:"params"`
+	Instance instance.Settings `json:"instance"`
 }
 
 // carryOut previews a job and, with --run, does it.
@@ -107,6 +114,6 @@ func (a *app) startJournal(j job, stateDir string) (*journal.Run, error) {
 	record := j.record
 	record.Instance, record.Version, record.Started = runner.InstanceName(j.instance.Settings), version, time.Now()
 	record.Who, record.Host, record.PID = who(), hostname(), os.Getpid()
-	j.contents.Mask = a.mask.Mask
-	return store.Create(record, j.contents)
+	return store.Create(record, journal.Contents{Plan: j.plan, Mask: a.mask.Mask,
+		Inputs: runInputs{Params: j.params, Instance: j.instance.Settings}})
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,7 +63,12 @@ func (a *app) inspectPlan(parent context.Context, path string, flags planFlags, 
 	defer i.Close()
 	for _, s := range sections() {
 		ctx, cancel := context.WithTimeout(parent, sectionTimeout)
-		lines, err := s.read(ctx, i)
+		// Where settings come from Milvus's configuration, nothing can be reached before them.
+		err := i.Configure(ctx)
+		var lines []event.Line
+		if err == nil {
+			lines, err = s.read(ctx, i)
+		}
 		cancel()
 		if err := a.printSection(inspected{V: event.Version, Section: s.title, Lines: lines, Error: event.ErrorOf(err)}, out); err != nil {
 			return err
@@ -100,7 +106,7 @@ func indented(lines []event.Line) []event.Line {
 	return out
 }
 
-// inspectSettings shows every setting that has a value, and which are defaults.
+// inspectSettings shows every setting that has a value, and where that comes from.
 func inspectSettings(_ context.Context, i *instance.Instance) ([]event.Line, error) {
 	data, err := json.Marshal(i.Settings)
 	if err != nil {
@@ -110,7 +116,29 @@ func inspectSettings(_ context.Context, i *instance.Instance) ([]event.Line, err
 	if err := json.Unmarshal(data, &values); err != nil {
 		return nil, err
 	}
-	return settingLines("", plan.Fields(reflect.TypeFor[instance.Settings]()), values), nil
+	lines := settingLines("", plan.Fields(reflect.TypeFor[instance.Settings]()), values)
+	resolved, notes := i.Resolution()
+	for _, r := range resolved {
+		lines = sourced(lines, r)
+	}
+	for _, n := range notes {
+		lines = append(lines, event.Line{Subject: "note", Value: n})
+	}
+	return lines, nil
+}
+
+// sourced says of a setting that it comes from Milvus's own configuration.
+func sourced(lines []event.Line, r instance.Resolved) []event.Line {
+	line := event.Line{Subject: r.Field, Value: r.Value + " (" + r.Source + ")"}
+	if r.Lost != "" {
+		line.Detail = []string{"not " + r.Lost}
+	}
+	at := slices.IndexFunc(lines, func(l event.Line) bool { return l.Subject == r.Field })
+	if at < 0 {
+		return append(lines, line)
+	}
+	lines[at] = line
+	return lines
 }
 
 func settingLines(prefix string, fields []plan.Field, values map[string]any) []event.Line {

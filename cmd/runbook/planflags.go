@@ -5,6 +5,7 @@ import (
 
 	"runbook/internal/instance"
 	"runbook/internal/plan"
+	"runbook/internal/secret"
 	"runbook/steps"
 )
 
@@ -29,7 +30,20 @@ func (a *app) open(path string, f planFlags) (*plan.Plan, *instance.Instance, er
 	if err != nil {
 		return nil, nil, err
 	}
-	i := instance.New(p.Instance.(instance.Settings), nil)
+	return p, a.reach(p.Instance.(instance.Settings)), nil
+}
+
+// reach describes an instance whose secrets are masked in all output: those in
+// the plan from now on, the others from when they are read.
+func (a *app) reach(s instance.Settings) *instance.Instance {
+	for _, v := range secrets(s) {
+		a.mask.Add(v.Literal)
+	}
+	i := instance.New(s, nil)
 	i.OnSecret = a.mask.Add
-	return p, i, nil
+	return i
+}
+
+func secrets(s instance.Settings) []secret.Value {
+	return []secret.Value{s.Etcd.Password, s.ObjectStorage.AccessKeyID, s.ObjectStorage.SecretAccessKey}
 }

@@ -49,7 +49,8 @@ func (a *app) undoRun(parent context.Context, id string, f runFlags) error {
 		instance: i,
 		prepare:  func(c runner.Config) (*runner.Runner, error) { return runner.NewUndo(c, past) },
 		record:   journal.Record{Kind: journal.Undo, Plan: "undo of " + past.Record.ID, PlanPath: past.Dir, Undoes: past.Record.ID},
-		contents: journal.Contents{Plan: source, Inputs: inputs},
+		plan:     source,
+		params:   inputs.Params,
 	})
 }
 
@@ -59,14 +60,11 @@ func (a *app) instanceOf(past *journal.Past) (*instance.Instance, runInputs, err
 	if err := past.Inputs(&inputs); err != nil {
 		return nil, inputs, err
 	}
-	for _, v := range []secret.Value{inputs.Instance.Etcd.Password,
-		inputs.Instance.ObjectStorage.AccessKeyID, inputs.Instance.ObjectStorage.SecretAccessKey} {
+	for _, v := range secrets(inputs.Instance) {
 		if v.Literal == secret.Mask {
 			return nil, inputs, fault.Refuse("undo.secret", "the plan held a secret in clear, which the journal does not keep").At(past.Dir).
 				Hint("write where it comes from into instance of %s/inputs.json: {\"valueFrom\": {\"env\": \"NAME\"}}", past.Dir)
 		}
 	}
-	i := instance.New(inputs.Instance, nil)
-	i.OnSecret = a.mask.Add
-	return i, inputs, nil
+	return a.reach(inputs.Instance), inputs, nil
 }

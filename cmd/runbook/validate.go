@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"runbook/internal/event"
 	"runbook/internal/plan"
 	"runbook/steps"
 )
@@ -58,6 +60,24 @@ func (a *app) validatePlans(paths []string, flags planFlags, out output) error {
 		return shown{errors.Join(invalid...)}
 	}
 	return nil
+}
+
+// invalid reports, for a command that emits events, that its plan is not valid.
+func (a *app) invalid(err error, out output) error {
+	if out == textOutput {
+		a.diagnostics(err)
+		return shown{err}
+	}
+	events, done := a.console(out, a.err)
+	defer done()
+	for _, d := range plan.Diagnostics(err) {
+		e := &event.Error{Code: d.Code, Where: d.Where(), Message: d.Message}
+		if d.Hint != "" {
+			e.Hints = []string{d.Hint}
+		}
+		events.Emit(event.Event{V: event.Version, Time: time.Now().UTC(), Event: event.Diagnosed, Error: e})
+	}
+	return endBefore(events, err)
 }
 
 // diagnostics shows what is wrong with a plan, each problem where it is.

@@ -14,6 +14,7 @@ type Name string
 
 // The events, in the order in which a run meets them.
 const (
+	Diagnosed     Name = "diagnostic"     // error: one thing that is wrong with the plan
 	PlanLoaded    Name = "plan.loaded"    // plan, lines: the instance
 	RunStarted    Name = "run.started"    // run, start
 	LeftFound     Name = "left.found"     // lines: what an earlier run left half done

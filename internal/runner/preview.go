@@ -25,10 +25,17 @@ type Preview struct {
 // Preview previews every step in order, each with the outputs that the earlier
 // ones predict. It reads only. A refusal means that nothing was changed.
 func (r *Runner) Preview(ctx context.Context, dryRun bool) (*Preview, error) {
+	if err := r.Instance.Configure(ctx); err != nil {
+		return nil, err
+	}
 	r.emit(event.Event{Event: event.PlanLoaded, Lines: InstanceLines(r.Instance.Settings),
 		Plan: &event.Plan{Name: r.Plan.Name, Path: r.Plan.Path, DryRun: dryRun}})
 	for _, w := range r.Plan.Warnings {
 		r.emit(event.Event{Event: event.Warning, Text: w.Error()})
+	}
+	_, notes := r.Instance.Resolution()
+	for _, n := range notes {
+		r.emit(event.Event{Event: event.Note, Text: n})
 	}
 	p := &Preview{}
 	if err := r.lookAround(ctx, p); err != nil {
