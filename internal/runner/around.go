@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -13,11 +14,40 @@ import (
 
 // InstanceLines names an instance by what tells it from another.
 func InstanceLines(s instance.Settings) []event.Line {
-	return []event.Line{
+	lines := []event.Line{
 		{Subject: "etcd", Value: strings.Join(s.Etcd.Endpoints, ", ") + ", root " + s.Etcd.RootPath + ", metadata under " + s.MetaRoot()},
 		{Subject: "objects", Value: s.ObjectStorage.Endpoint + ", bucket " + s.ObjectStorage.Bucket + ", wal under " + s.WALObjectRoot()},
 		{Subject: "wal", Value: s.WAL.Type + ", storage " + s.WAL.StorageType + ", metadata prefix " + s.WAL.MetaPrefix},
 	}
+	if k := s.Kubernetes; k != nil {
+		via := "reached directly"
+		if k.PortForward {
+			via = "everything reached through its API server"
+		}
+		lines = append(lines, event.Line{Subject: "kubernetes", Value: "release " + cmp.Or(k.Release, k.Selector) + ", namespace " + cmp.Or(k.Namespace, "of the kubeconfig") + ", " + via})
+	}
+	return lines
+}
+
+// resolvedLines tells what was taken from Milvus's own configuration, and from where.
+func (r *Runner) resolvedLines() []event.Line {
+	settings, notes := r.Instance.Resolution()
+	var lines []event.Line
+	if len(settings) > 0 {
+		from := event.Line{Subject: "settings", Value: "taken from milvus's own configuration"}
+		for _, s := range settings {
+			text := s.Field + ": " + s.Value + ", from " + s.Source
+			if s.Lost != "" {
+				text += "; " + s.Lost
+			}
+			from.Detail = append(from.Detail, text)
+		}
+		lines = append(lines, from)
+	}
+	for _, note := range notes {
+		lines = append(lines, event.Line{Subject: "note", Value: note})
+	}
+	return lines
 }
 
 // InstanceName is InstanceLines in one line.

@@ -28,8 +28,12 @@ func (r *Runner) Preview(ctx context.Context, dryRun bool) (*Preview, error) {
 	if err := r.Instance.Configure(ctx); err != nil {
 		return nil, err
 	}
-	r.emit(event.Event{Event: event.PlanLoaded, Lines: InstanceLines(r.Instance.Settings),
+	configured := r.Instance.Configure(ctx)
+	r.emit(event.Event{Event: event.PlanLoaded, Lines: append(InstanceLines(r.Instance.Settings), r.resolvedLines()...),
 		Plan: &event.Plan{Name: r.Plan.Name, Path: r.Plan.Path, DryRun: dryRun}})
+	if configured != nil {
+		return nil, configured
+	}
 	for _, w := range r.Plan.Warnings {
 		r.emit(event.Event{Event: event.Warning, Text: w.Error()})
 	}
