@@ -39,6 +39,7 @@ func TestAgainstARealEtcd(t *testing.T) {
 		{"a half done reset is named", testAHalfDoneResetIsNamed},
 		{"a milvus that starts stops the next transaction", testAMilvusThatStartsStopsTheNextTransaction},
 		{"a key that changes under the run is named", testAKeyThatChangesUnderTheRunIsNamed},
+		{"a reading starts over when etcd compacts it", testAReadingStartsOverWhenEtcdCompactsIt},
 		{"a repair of one channel leaves the others", testARepairOfOneChannelLeavesTheOthers},
 		{"a large value goes alone", testALargeValueGoesAlone},
 		{"a value beyond what etcd takes is named", testAValueBeyondWhatEtcdTakesIsNamed},

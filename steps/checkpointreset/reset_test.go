@@ -190,6 +190,36 @@ func testAKeyThatChangesUnderTheRunIsNamed(t *testing.T, w *world) {
 	}
 }
 
+func testAReadingStartsOverWhenEtcdCompactsIt(t *testing.T, w *world) {
+	s := w.seed(t)
+	for _, tt := range []struct {
+		times int
+		code  string
+	}{{1, ""}, {surveyAttempts, "positions.compacted"}} {
+		env, r := s.wet(t)
+		left := tt.times
+		r.onBegin = map[string]func(){"reading stored positions": func() {
+			if left--; left < 0 {
+				return
+			}
+			s.put(t, "elsewhere", "")
+			if _, err := s.etcd.Compact(t.Context(), s.revision(t)); err != nil {
+				t.Fatal(err)
+			}
+		}}
+		_, err := run(t.Context(), env, Inputs{TargetWal: "woodpecker"})
+		if tt.code != "" {
+			wantFault(t, err, tt.code, fault.Failed)
+			continue
+		}
+		if err != nil || !r.heard("reading again") {
+			t.Errorf("%v, said %q", err, r.said)
+		}
+		s.judge(t, "woodpecker")
+		r.end()
+	}
+}
+
 func testARepairOfOneChannelLeavesTheOthers(t *testing.T, w *world) {
 	s := w.seed(t)
 	in := Inputs{TargetWal: "woodpecker", Pchannels: []string{"by-dev-rootcoord-dml_1"}}

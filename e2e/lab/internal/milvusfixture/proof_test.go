@@ -28,6 +28,7 @@ import (
 //
 //	go test ./internal/milvusfixture -run Proof -update   (here)
 //	go test ./internal/milvus -run Proof -update          (in the product)
+//	go test -count=1 ./internal/milvusfixture             (here: a cached result does not see that file)
 const proofFile = "../../../../internal/milvus/testdata/rewrites.jsonl"
 
 var update = flag.Bool("update", false, "write the values before, without those after")
