@@ -235,7 +235,7 @@ func (u *upFlags) startLocked(ctx context.Context, dir string) (*lab.Lab, error)
 			// Segments record node addresses, so kept data wants the ports it had.
 			o.Settings, o.Ports, o.ObjectsDir = earlier.Settings, earlier.Ports, earlier.Objects.DataDir
 		} else if o.Ports, err = servers.ChoosePorts(u.choice, u.settings.EtcdMembers); err != nil {
-			return nil, err
+			return nil, errors.Join(err, state.Clear(dir, nil))
 		}
 		l, err := lab.Start(ctx, o)
 		if err == nil {

@@ -62,8 +62,19 @@ func ChoosePorts(choice PortChoice, members int) (state.Ports, error) {
 		errs = append(errs, err)
 		ports.Control = control
 	}
-	return ports, errors.Join(errs...)
+	err := errors.Join(errs...)
+	if PortTaken(err) {
+		err = fmt.Errorf("%w\nhint: --ports auto picks free ports, and each port has a flag", err)
+	}
+	return ports, err
 }
+
+// portTaken marks an error without adding to its text.
+type portTaken struct{}
+
+func (portTaken) Error() string { return "" }
+
+func (portTaken) Is(target error) bool { return target == syscall.EADDRINUSE }
 
 func offset(base, n int) int {
 	if base == 0 {
@@ -83,7 +94,7 @@ func (p *portPicker) pick(what, flag string, asked, wellKnown int, hosts []strin
 	for _, host := range hosts {
 		if err := probe(host, port); err != nil {
 			if errors.Is(err, syscall.EADDRINUSE) {
-				return 0, fmt.Errorf("port %d of %s (%s) is in use\nhint: --ports auto picks free ports, %s another one", port, host, what, flag)
+				return 0, fmt.Errorf("port %d of %s is in use, wanted for %s (%s)%w", port, host, what, flag, portTaken{})
 			}
 			return 0, fmt.Errorf("port %d of %s (%s): %w", port, host, what, err)
 		}
