@@ -46,6 +46,7 @@ func TestScenarios(t *testing.T) {
 			env.Setenv("PATH", bin+string(os.PathListSeparator)+env.Getenv("PATH"))
 			env.Setenv("PLANS", filepath.Join(repo, "plans"))
 			env.Setenv("WAL", filepath.Join(repo, "e2e", "testdata", "plans", "wal.yaml"))
+			env.Setenv("POSITIONS", filepath.Join(repo, "e2e", "testdata", "plans", "positions.yaml"))
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
 			env.Setenv("NO_COLOR", "1")
 			return nil

@@ -13,6 +13,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"runbook/internal/fault"
 )
 
 // WAL is a write-ahead log that Milvus can use, numbered as in
@@ -108,7 +110,8 @@ type Stored struct {
 }
 
 // StoredPositions reads them. Markers of dropped channels name no WAL and are left
-// out. A checkpoint that cannot be read is an error: what it names is not known.
+// out. A checkpoint that cannot be read is a refusal (code positions.unreadable):
+// what it names is not known.
 func StoredPositions(ctx context.Context, client clientv3.KV, metaRoot string) (Stored, error) {
 	stored := Stored{WALs: WALCounts{}}
 	view, err := NewView(ctx, client, metaRoot)
@@ -119,9 +122,12 @@ func StoredPositions(ctx context.Context, client clientv3.KV, metaRoot string) (
 		if err != nil {
 			return stored, err
 		}
+		if _, err := ChannelCheckpoints.ParseKey(metaRoot, string(kv.Key)); err != nil {
+			return stored, unreadable(kv.Key, err)
+		}
 		checkpoint, err := ReadChannelCheckpoint(kv.Value)
 		if err != nil {
-			return stored, fmt.Errorf("%s: %w", kv.Key, err)
+			return stored, unreadable(kv.Key, err)
 		}
 		if !checkpoint.Dropped {
 			stored.add(checkpoint.WAL, len(checkpoint.ID))
@@ -158,10 +164,15 @@ func ConsumeCheckpointsOf(ctx context.Context, view View, metaRoot string) (map[
 			return nil, err
 		}
 		if checkpoints[key.PChannel], err = ReadConsumeCheckpoint(full.Value); err != nil {
-			return nil, fmt.Errorf("%s: %w", kv.Key, err)
+			return nil, unreadable(kv.Key, err)
 		}
 	}
 	return checkpoints, nil
+}
+
+func unreadable(key []byte, err error) error {
+	return fault.Refuse("positions.unreadable", "this checkpoint cannot be read").At(string(key)).Because(err).
+		Hint("repair or remove it: milvus reads it at its next start too")
 }
 
 // Pchannels lists the physical channels that streamingcoord has assigned.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"runbook/internal/fault"
@@ -39,7 +40,10 @@ func (r *reset) neverUsed(ctx context.Context, found *inventory) error {
 		return refusal("stored positions name %s", strings.Join(named, " and ")).At(r.settings.MetaRoot()).
 			Hint("find woodpecker's metadata: set instance.wal.metaPrefix, or restore it from a backup of etcd")
 	}
-	found.warnings = append(found.warnings, fmt.Sprintf("this instance never used woodpecker: its positions name %s, and no woodpecker metadata or data exists; log-store nodes cannot be asked about it", strings.Join(named, " and ")))
+	if stored.Fresh > 0 {
+		named = append(named, "of these, at woodpecker's beginning, where nothing was read yet: "+strconv.FormatInt(stored.Fresh, 10))
+	}
+	found.warnings = append(found.warnings, fmt.Sprintf("this instance never used woodpecker: its positions name %s, and no woodpecker metadata or data exists; log-store nodes cannot be asked about it", strings.Join(named, "; ")))
 	return nil
 }
 
