@@ -15,7 +15,14 @@ import (
 )
 
 const (
-	pageSize       = 1000
+	// A page is about this large, however small its values are. For each page etcd
+	// walks all that is left of the range, to count it: small pages make a long
+	// reading quadratic.
+	pageBytes = 4 << 20
+	// firstPage and largestPage are numbers of keys.
+	firstPage   = 1000
+	largestPage = 32000
+
 	requestTimeout = 30 * time.Second
 )
 
@@ -24,7 +31,7 @@ const (
 var ErrCompacted = errors.New("etcd compacted the revision being read")
 
 // View reads etcd as it was at one revision, in as many requests as it takes,
-// holding one page at a time.
+// holding one page of a few MiB at a time.
 type View struct {
 	kv       clientv3.KV
 	Revision int64
@@ -74,7 +81,7 @@ func (v View) Get(ctx context.Context, key string) (*mvccpb.KeyValue, error) {
 func (v View) walk(ctx context.Context, prefix string, opts ...clientv3.OpOption) iter.Seq2[*mvccpb.KeyValue, error] {
 	return func(yield func(*mvccpb.KeyValue, error) bool) {
 		end := clientv3.GetPrefixRangeEnd(prefix)
-		limit := int64(pageSize)
+		limit := int64(firstPage)
 		for from := prefix; ; {
 			resp, err := v.get(ctx, from, append(opts, clientv3.WithRange(end), clientv3.WithLimit(limit))...)
 			if status.Code(err) == codes.ResourceExhausted && limit > 1 {
@@ -93,9 +100,25 @@ func (v View) walk(ctx context.Context, prefix string, opts ...clientv3.OpOption
 			if !resp.More {
 				return
 			}
+			limit = nextPage(limit, resp.Kvs)
 			from = string(resp.Kvs[len(resp.Kvs)-1].Key) + "\x00"
 		}
 	}
+}
+
+// nextPage aims at pageBytes with what the page before it weighed.
+func nextPage(limit int64, page []*mvccpb.KeyValue) int64 {
+	bytes := 0
+	for _, kv := range page {
+		bytes += len(kv.Key) + len(kv.Value)
+	}
+	switch {
+	case bytes < pageBytes/2:
+		return min(2*limit, largestPage)
+	case bytes > 2*pageBytes:
+		return max(limit/2, 1)
+	}
+	return limit
 }
 
 func (v View) get(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {

@@ -196,7 +196,7 @@ func (r *recorder) Progress(what string, total int64) step.Progress {
 	if act := r.onBegin[what]; act != nil {
 		act()
 	}
-	r.counting = strings.Contains(what, "writing") || strings.Contains(what, "putting")
+	r.counting = what == "writing positions" || what == "putting positions back"
 	return r
 }
 

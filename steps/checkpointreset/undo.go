@@ -51,7 +51,7 @@ func (r *restored) keys() (back int64) {
 }
 
 func previewUndo(ctx context.Context, env *step.Env, image *journal.Image) (step.Preview, error) {
-	found, err := compareWithImage(ctx, env, image, func(write) error { return nil })
+	found, err := lookBack(ctx, env, image)
 	if err != nil {
 		return step.Preview{}, err
 	}
@@ -66,21 +66,11 @@ func previewUndo(ctx context.Context, env *step.Env, image *journal.Image) (step
 }
 
 func runUndo(ctx context.Context, env *step.Env, image *journal.Image) (step.Summarizer, error) {
-	found, err := compareWithImage(ctx, env, image, func(write) error { return nil })
+	found, err := lookBack(ctx, env, image)
 	if err != nil {
 		return nil, err
 	}
-	client, err := env.Instance.Etcd(ctx)
-	if err != nil {
-		return nil, err
-	}
-	progress := env.Report.Progress("putting positions back", found.keys())
-	defer progress.Done()
-	w := &writer{kv: client, claim: env.Claim, progress: progress}
-	done, err := compareWithImage(ctx, env, image, func(back write) error { return w.add(ctx, back) })
-	if err == nil {
-		err = w.flush(ctx)
-	}
+	done, err := putBack(ctx, env, image, found.keys())
 	if err != nil {
 		return nil, err
 	}
@@ -90,9 +80,31 @@ func runUndo(ctx context.Context, env *step.Env, image *journal.Image) (step.Sum
 	return done, done.leftover()
 }
 
+func putBack(ctx context.Context, env *step.Env, image *journal.Image, keys int64) (*restored, error) {
+	client, err := env.Instance.Etcd(ctx)
+	if err != nil {
+		return nil, err
+	}
+	progress := env.Report.Progress("putting positions back", keys)
+	defer progress.Done()
+	w := &writer{kv: client, claim: env.Claim, progress: progress}
+	done, err := compareWithImage(ctx, env, image, func(back write) error { return w.add(ctx, back) }, func(int) {})
+	if err == nil {
+		err = w.flush(ctx)
+	}
+	return done, err
+}
+
+// lookBack compares and writes nothing.
+func lookBack(ctx context.Context, env *step.Env, image *journal.Image) (*restored, error) {
+	progress := env.Report.Progress("comparing with the before-image", 0)
+	defer progress.Done()
+	return compareWithImage(ctx, env, image, func(write) error { return nil }, func(n int) { progress.Add(int64(n)) })
+}
+
 // verifyUndone reads everything again: nothing is left to put back.
 func verifyUndone(ctx context.Context, env *step.Env, image *journal.Image) error {
-	found, err := compareWithImage(ctx, env, image, func(write) error { return nil })
+	found, err := lookBack(ctx, env, image)
 	if err == nil && found.keys() > 0 {
 		err = fault.Fail("undo.not-restored", "%d keys do not hold their old values after they were written", found.keys()).
 			Hint("find out what else writes to this instance, then undo again")
@@ -110,15 +122,15 @@ func (r *restored) leftover() error {
 		Hint("compare these keys with the before-image (zstdcat %s) and decide which value is right before you start milvus", r.image)
 }
 
-// compareWithImage holds the image against etcd as it is now and passes each key
-// that is to be put back to the function given.
-func compareWithImage(ctx context.Context, env *step.Env, image *journal.Image, back func(write) error) (*restored, error) {
+// compareWithImage holds the image against etcd as it is now, passes each key that
+// is to be put back to back, and tells seen how many keys it compared.
+func compareWithImage(ctx context.Context, env *step.Env, image *journal.Image, back func(write) error, seen func(int)) (*restored, error) {
 	client, err := env.Instance.Etcd(ctx)
 	if err != nil {
 		return nil, err
 	}
 	found := &restored{image: image.Path}
-	c := &comparer{kv: client, found: found, back: back}
+	c := &comparer{kv: client, found: found, back: back, seen: seen}
 	err = readImage(image, func(head header) error {
 		found.head = head
 		if meta := env.Instance.Settings.MetaRoot(); head.MetaRoot != meta {
@@ -138,6 +150,7 @@ type comparer struct {
 	kv    clientv3.KV
 	found *restored
 	back  func(write) error
+	seen  func(int)
 
 	batch []record
 	bytes int
@@ -166,6 +179,7 @@ func (c *comparer) flush(ctx context.Context) error {
 			return err
 		}
 	}
+	c.seen(len(c.batch))
 	c.batch, c.bytes = c.batch[:0], 0
 	return nil
 }
