@@ -1,8 +1,8 @@
 // Package checkpointreset is the step that sets every position which a stopped
 // Milvus has stored to the earliest one of a WAL, and removes what such a change
-// makes stale. The files are in the order of the algorithm: survey, gates,
-// preview, image, write, verify; undo goes back. How keys and positions are laid
-// out is internal/milvus's business.
+// makes stale. The files are in the order of the algorithm: survey (with families
+// and what it finds, findings), gates, image, write, verify, summary; undo goes
+// back. How keys and positions are laid out is internal/milvus's business.
 package checkpointreset
 
 import (

@@ -1,7 +1,6 @@
 package checkpointreset
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 
@@ -261,13 +260,12 @@ func (s *surveyor) remove(family milvus.Family, kv *mvccpb.KeyValue) error {
 // channels leaves it alone.
 func (s *surveyor) pinned(ctx context.Context) error {
 	s.pin = s.overrides.Pin(s.root)
-	name := []byte(s.in.TargetWal)
-	if s.pin == nil || len(s.in.Pchannels) > 0 || bytes.Equal([]byte(s.pin.Value), name) {
+	if s.pin == nil || len(s.in.Pchannels) > 0 || s.pin.Value == s.in.TargetWal {
 		return nil
 	}
 	s.setPin = true
 	return s.touch(change{
-		group: pinGroup, after: name,
+		group: pinGroup, after: []byte(s.in.TargetWal),
 		kv: &mvccpb.KeyValue{Key: []byte(s.pin.Key), Value: []byte(s.pin.Value), ModRevision: s.pin.ModRevision},
 	})
 }

@@ -107,9 +107,6 @@ func (f *findings) unreadableKeys() error {
 		Hint("to leave them as they are, set leaveUnreadable: true")
 }
 
-// text is the sample in one line.
-func (s *sample) text() string { return strings.Join(s.lines(), "; ") }
-
 // warnings are what stands in nobody's way and should be known all the same.
 func (f *findings) warnings() []string {
 	var w []string

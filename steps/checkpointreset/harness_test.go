@@ -40,6 +40,8 @@ func TestAgainstARealEtcd(t *testing.T) {
 		{"a milvus that starts stops the next transaction", testAMilvusThatStartsStopsTheNextTransaction},
 		{"a key that changes under the run is named", testAKeyThatChangesUnderTheRunIsNamed},
 		{"a reading starts over when etcd compacts it", testAReadingStartsOverWhenEtcdCompactsIt},
+		{"a lost transaction is told from a lost answer", testALostTransactionIsToldFromALostAnswer},
+		{"a short outage of etcd is waited for", testAShortOutageOfEtcdIsWaitedFor},
 		{"a repair of one channel leaves the others", testARepairOfOneChannelLeavesTheOthers},
 		{"a large value goes alone", testALargeValueGoesAlone},
 		{"a value beyond what etcd takes is named", testAValueBeyondWhatEtcdTakesIsNamed},
