@@ -86,7 +86,11 @@ func testAShortOutageOfEtcdIsWaitedFor(t *testing.T, w *world) {
 		_, err := run(t.Context(), env, Inputs{TargetWal: "woodpecker"})
 		done <- err
 	}()
-	<-reached
+	select {
+	case <-reached:
+	case err := <-done:
+		t.Fatal(err)
+	}
 	w.lab.Run(t, "stop-etcd")
 	close(resume)
 	time.Sleep(outage)
