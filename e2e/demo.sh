@@ -42,6 +42,7 @@ show runbook apply plans/cold-switch.yaml --values "$work/values.yaml" --run --y
 
 say "an independent look"
 show runbook-lab verify --counter 16
+show runbook-lab verify-positions --target woodpecker
 
 say "write through a new woodpecker client: the first new log id is counter + 1"
 show runbook-lab write-first
