@@ -8,6 +8,7 @@
 //	lab [flags]       start a lab of this script's own (flags of `runbook-lab up`);
 //	                  sets the credentials and writes values.yaml
 //	exits N prog ...  run prog and demand this exit code
+//	wait-for RE prog  run prog until its output matches RE
 package e2e
 
 import (
@@ -16,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -25,7 +27,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-const labReady = 60 * time.Second
+const (
+	labReady       = 60 * time.Second
+	conditionHolds = 60 * time.Second
+)
 
 func TestScenarios(t *testing.T) {
 	bin := t.TempDir()
@@ -38,8 +43,9 @@ func TestScenarios(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"lab":   startLab,
-			"exits": exits,
+			"lab":      startLab,
+			"exits":    exits,
+			"wait-for": waitFor,
 		},
 		RequireUniqueNames: true,
 		Setup: func(env *testscript.Env) error {
@@ -160,4 +166,22 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if got != want {
 		ts.Fatalf("%s", fmt.Sprintf("exit code %d, want %d", got, want))
 	}
+}
+
+// waitFor runs a program until its output matches: a condition with a deadline.
+func waitFor(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: wait-for regexp program [args...]")
+	}
+	want, err := regexp.Compile(args[0])
+	ts.Check(err)
+	deadline := time.Now().Add(conditionHolds)
+	for time.Now().Before(deadline) {
+		cmd := exec.Command(lookPath(ts, args[1]), args[2:]...)
+		cmd.Env = append(os.Environ(), "RUNBOOK_LAB_DIR="+ts.Getenv("RUNBOOK_LAB_DIR"))
+		if out, err := cmd.Output(); err == nil && want.Match(out) {
+			return
+		}
+	}
+	ts.Fatalf("%s did not match %q within %s", strings.Join(args[1:], " "), args[0], conditionHolds)
 }

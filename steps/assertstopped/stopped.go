@@ -120,7 +120,7 @@ func listSessions(ctx context.Context, in *instance.Instance) ([]milvus.Session,
 
 func stillRunning(sessions []milvus.Session, waited time.Duration) error {
 	refusal := fault.Refuse("stopped.sessions", "milvus is running: %s", describe(sessions))
-	if waited > 0 {
+	if waited >= time.Second {
 		refusal.Msg = fmt.Sprintf("milvus is still running after %s: %s", waited.Round(time.Second), describe(sessions))
 	}
 	for _, s := range sessions {

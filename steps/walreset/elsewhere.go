@@ -21,17 +21,17 @@ const (
 )
 
 // objectsAreHere makes sure that the place given is where this WAL's objects lie.
-// Metadata that speaks of objects, none where they should be, and woodpecker's
-// objects somewhere else: that is a wrong bucket or root, and going on would
-// leave them all behind. An interrupted run explains the same, and so does a WAL
-// whose objects are lost.
+// Metadata that speaks of objects, and none where they should be: that is a wrong
+// bucket or root, and going on would leave everything behind on the object store
+// and, since their directories carry the same names, on the nodes. An interrupted
+// run explains the same, and so does a WAL whose objects are lost.
 func (r *reset) objectsAreHere(ctx context.Context, found *inventory) error {
 	if r.store == nil {
 		return r.filesAreHere(found)
 	}
 	expected := found.expected(r.settings.WAL.StorageType)
 	total := found.objects.total()
-	if total.any() || found.segments() == 0 || found.resumed {
+	if total.any() || found.segments() == 0 {
 		return nil
 	}
 	where := r.store.Bucket() + "/" + woodpecker.ObjectPrefix(r.root)
@@ -39,7 +39,7 @@ func (r *reset) objectsAreHere(ctx context.Context, found *inventory) error {
 	switch {
 	case err != nil:
 		return err
-	case len(others) > 0 && expected > 0 && !r.in.AcceptNoObjects:
+	case len(others) > 0 && expected > 0 && !r.in.AcceptNoObjects && !found.resumed:
 		refusal := fault.Refuse("wal.objects-elsewhere", "no woodpecker object is there, where those of %d segments should be, but there are some at %s", expected, joined(others)).At(where)
 		for _, other := range others {
 			refusal.Hint("%s", other.hint(r))
@@ -47,7 +47,11 @@ func (r *reset) objectsAreHere(ctx context.Context, found *inventory) error {
 		return refusal.Hint("set acceptNoObjects: true on this step if that is another instance's and this one's objects are lost")
 	case len(others) > 0:
 		found.warnings = append(found.warnings, fmt.Sprintf("no woodpecker object is at %s, but there are some at %s: %s", where, joined(others), others[0].hint(r)))
-	case expected > 0:
+	case expected > 0 && !r.in.AcceptNoObjects && !found.resumed:
+		return fault.Refuse("wal.no-objects", "no woodpecker object is there, where those of %d segments should be: that is what a wrong bucket or object root looks like", expected).At(where).
+			Hint("set instance.objectStorage.bucket and rootPath to milvus's minio.bucketName and minio.rootPath").
+			Hint("set acceptNoObjects: true on this step if these are right and the objects are lost")
+	case expected > 0 && !found.resumed:
 		found.warnings = append(found.warnings, fmt.Sprintf("no woodpecker object is at %s, where those of %d segments should be: that is what a wrong bucket or object root looks like", where, expected))
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"runbook/internal/failpoint"
@@ -49,7 +50,7 @@ func (r *reset) openLocal() (*woodpecker.LocalRoot, error) {
 func (r *reset) countLocal(ctx context.Context) (localCensus, error) {
 	root, err := r.openLocal()
 	if errors.Is(err, fs.ErrNotExist) {
-		return localCensus{missing: true}, nil
+		return localCensus{missing: true, dir: filepath.Join(r.settings.WAL.LocalPath, r.root)}, nil
 	}
 	if err != nil {
 		return localCensus{}, r.localFailed(err)
@@ -78,7 +79,7 @@ func (r *reset) filesAreHere(found *inventory) error {
 	if len(found.local.logs) > 0 || expected == 0 || found.resumed {
 		return nil
 	}
-	where := r.settings.WAL.LocalPath + "/" + r.root
+	where := found.local.dir
 	if found.local.missing && !r.in.AcceptNoObjects {
 		return fault.Refuse("wal.local-elsewhere", "there is no such directory, where the files of %d segments should be", expected).At(where).
 			Hint("check instance.wal.localPath (milvus's woodpecker.storage.rootPath) and instance.objectStorage.rootPath (it is part of the path)").

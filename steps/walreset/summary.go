@@ -12,7 +12,7 @@ import (
 func (r *reset) newOutputs(found *inventory) Outputs {
 	out := Outputs{
 		Objects:  Objects{Foreign: found.objects.foreign, ForeignSample: append([]string{}, found.objects.sample...)},
-		Local:    Local{Foreign: int64(len(found.local.foreign)), ForeignSample: first(found.local.foreign, sampleSize)},
+		Local:    Local{Path: found.local.dir, Foreign: int64(len(found.local.foreign)), ForeignSample: first(found.local.foreign, sampleSize)},
 		Nodes:    Nodes{Known: int64(len(found.nodes.nodes)), SweptTo: found.nodes.sweep, Skipped: append([]SkippedNode{}, found.nodes.skipped...)},
 		Warnings: append([]string{}, found.warnings...),
 	}
@@ -143,7 +143,7 @@ func (o Outputs) objectsLine(verb string) step.Line {
 }
 
 func (o Outputs) localLine(verb string) step.Line {
-	line := step.Line{Subject: "local files", Value: fmt.Sprintf("%s: %s, %s", verb, pluralOf(o.Local.Files, "file"), bytesText(o.Local.Bytes))}
+	line := step.Line{Subject: "local files", Value: fmt.Sprintf("%s: %s, %s, below %s", verb, pluralOf(o.Local.Files, "file"), bytesText(o.Local.Bytes), o.Local.Path)}
 	return withForeign(line, o.Local.Foreign, o.Local.ForeignSample, "file")
 }
 

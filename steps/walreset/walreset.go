@@ -18,7 +18,7 @@ type Inputs struct {
 	WhenNoWAL            string        `json:"whenNoWal" doc:"what to do when no woodpecker metadata exists: refuse, or verify that this instance never used woodpecker" default:"refuse" enum:"refuse,verify"`
 	RaiseCounter         bool          `json:"raiseCounter" doc:"raise the log id counter to the highest id in use when it is lower (it is never lowered)" default:"false"`
 	SkipUnreachableNodes bool          `json:"skipUnreachableNodes" doc:"go on without log-store nodes that do not answer; what is left on them is reported" default:"false"`
-	AcceptNoObjects      bool          `json:"acceptNoObjects" doc:"go on when compacted segments have no object under objectStorage.rootPath while the store holds woodpecker data elsewhere" default:"false"`
+	AcceptNoObjects      bool          `json:"acceptNoObjects" doc:"go on although compacted segments have no object under objectStorage.rootPath, because the objects are lost" default:"false"`
 	NodeSweep            string        `json:"nodeSweep" doc:"mark every log id up to the counter on every node, which also removes directories that nothing names; auto: up to 100000 ids" default:"auto" enum:"auto,always,never"`
 	AttemptTimeout       time.Duration `json:"attemptTimeout" doc:"longest time for one request to etcd, the object store or a node" default:"10s"`
 	ReclaimTimeout       time.Duration `json:"reclaimTimeout" doc:"longest time to wait until the nodes have removed their files" default:"5m"`
@@ -82,6 +82,7 @@ type SkippedNode struct {
 
 // Local counts what the local path held of the WAL.
 type Local struct {
+	Path          string   `json:"path" doc:"directory of the logs"`
 	Files         int64    `json:"files"`
 	Bytes         int64    `json:"bytes"`
 	Foreign       int64    `json:"foreign" doc:"files that do not match the layout; left"`
