@@ -131,7 +131,7 @@ func inspectSettings(_ context.Context, i *instance.Instance) ([]event.Line, err
 func sourced(lines []event.Line, r instance.Resolved) []event.Line {
 	line := event.Line{Subject: r.Field, Value: r.Value + " (" + r.Source + ")"}
 	if r.Lost != "" {
-		line.Detail = []string{"not " + r.Lost}
+		line.Detail = []string{"weaker: " + r.Lost}
 	}
 	at := slices.IndexFunc(lines, func(l event.Line) bool { return l.Subject == r.Field })
 	if at < 0 {

@@ -5,6 +5,8 @@ package labtest
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -57,44 +59,59 @@ func Start(t testing.TB, flags ...string) *Lab {
 	if testing.Short() {
 		t.Skip("needs a lab")
 	}
-	lab := &Lab{program: program(t)}
-	dir := filepath.Join(t.TempDir(), "lab")
+	lab, stop, err := Open(filepath.Join(t.TempDir(), "lab"), flags...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	return lab
+}
+
+// Open is Start for a test that is no Go function. The lab lies in dir until stop
+// is called, or this process ends.
+func Open(dir string, flags ...string) (lab *Lab, stop func(), err error) {
+	lab = &Lab{}
+	if lab.program, err = program(); err != nil {
+		return nil, nil, err
+	}
 	cmd := exec.Command(lab.program, append([]string{"up", "--dir", dir, "--ports", "auto", "--pdeathsig"}, flags...)...)
 	var said strings.Builder
 	cmd.Stdout, cmd.Stderr = &said, &said
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		return nil, nil, err
 	}
 	exited := make(chan struct{})
 	go func() {
 		_ = cmd.Wait()
 		close(exited)
 	}()
-	t.Cleanup(func() { stop(cmd.Process, exited) })
-	lab.await(t, dir, exited, &said)
-	return lab
+	stop = func() { end(cmd.Process, exited) }
+	if err := lab.await(dir, exited); err != nil {
+		stop()
+		return nil, nil, fmt.Errorf("%w:\n%s", err, said.String())
+	}
+	return lab, stop, nil
 }
 
-func (l *Lab) await(t testing.TB, dir string, exited chan struct{}, said *strings.Builder) {
-	t.Helper()
+func (l *Lab) await(dir string, exited chan struct{}) error {
 	deadline := time.After(readyTimeout)
 	tick := time.NewTicker(readyPoll)
 	defer tick.Stop()
 	for {
 		if data, err := os.ReadFile(filepath.Join(dir, "lab.json")); err == nil && json.Unmarshal(data, l) == nil {
-			return
+			return nil
 		}
 		select {
 		case <-exited:
-			t.Fatalf("the lab did not start:\n%s", said)
+			return errors.New("the lab did not start")
 		case <-deadline:
-			t.Fatalf("the lab was not ready after %s", readyTimeout)
+			return fmt.Errorf("the lab was not ready after %s", readyTimeout)
 		case <-tick.C:
 		}
 	}
 }
 
-func stop(p *os.Process, exited chan struct{}) {
+func end(p *os.Process, exited chan struct{}) {
 	_ = p.Signal(syscall.SIGTERM)
 	select {
 	case <-exited:
@@ -105,49 +122,56 @@ func stop(p *os.Process, exited chan struct{}) {
 }
 
 // program is the path of runbook-lab.
-func program(t testing.TB) string {
-	t.Helper()
+func program() (string, error) {
 	if path := os.Getenv("RUNBOOK_LAB"); path != "" {
-		return path
+		return path, nil
 	}
 	_, here, _, _ := runtime.Caller(0)
 	module := filepath.Join(filepath.Dir(here), "..", "..", "e2e", "lab")
 	path := filepath.Join(module, "bin", "runbook-lab")
-	defer exclusive(t, module)()
+	unlock, err := exclusive(module)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
 	// The flags are those of the Makefile: what it has compiled is not compiled again.
 	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, ".")
 	cmd.Dir, cmd.Env = module, append(os.Environ(), "CGO_ENABLED=0")
 	if said, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build the lab: %v\n%s", err, said)
+		return "", fmt.Errorf("build the lab: %w\n%s", err, said)
 	}
-	return path
+	return path, nil
 }
 
 // exclusive keeps the tests of other packages from building at the same time.
-func exclusive(t testing.TB, module string) func() {
-	t.Helper()
+func exclusive(module string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Join(module, "bin"), 0o755); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	file, err := os.OpenFile(filepath.Join(module, "bin", ".building"), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
-		t.Fatal(err)
+		return nil, errors.Join(err, file.Close())
 	}
-	return func() { file.Close() }
+	return func() { file.Close() }, nil
 }
 
 // Run runs one more command of runbook-lab on this lab ("seed", "stop-etcd",
 // "stop-node 2") and returns what it printed.
 func (l *Lab) Run(t testing.TB, args ...string) string {
 	t.Helper()
-	said, err := exec.Command(l.program, append(args, "--dir", l.Dir)...).CombinedOutput()
+	said, err := l.Command(args...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("runbook-lab %s: %v\n%s", strings.Join(args, " "), err, said)
 	}
 	return string(said)
+}
+
+// Command prepares one more command of runbook-lab on this lab.
+func (l *Lab) Command(args ...string) *exec.Cmd {
+	return exec.Command(l.program, append(args, "--dir", l.Dir)...)
 }
 
 // EtcdClient returns a client of the lab's etcd without user and TLS.
@@ -159,4 +183,13 @@ func (l *Lab) EtcdClient(t testing.TB) *clientv3.Client {
 	}
 	t.Cleanup(func() { client.Close() })
 	return client
+}
+
+// At is the lab that lies in dir already.
+func At(dir string) *Lab {
+	path, err := program()
+	if err != nil {
+		panic(err) // a lab that runs was started by this program
+	}
+	return &Lab{Dir: dir, program: path}
 }

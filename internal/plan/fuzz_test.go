@@ -15,7 +15,7 @@ import (
 
 // FuzzLoad holds the loader to what it promises whatever the file is: an answer
 // in bounded time, each diagnostic at a place that exists and in one line, the same
-// answer twice; and of what is accepted, inputs that bind and no secret in the
+// answer twice, nothing that only the schema rejects; and of what is accepted, inputs that bind and no secret in the
 // redacted form. Seeds are the broken plans, the shipped ones, and testdata/fuzz.
 func FuzzLoad(f *testing.F) {
 	for _, p := range brokenPlans(f) {
@@ -78,6 +78,9 @@ func checkDiagnostics(t *testing.T, text []byte, err error) {
 	for _, d := range all {
 		if d.Line < 0 || d.Line > lines || d.Line > 0 && d.Column < 1 || d.Column > len(text)+1 {
 			t.Errorf("%s: there is no such place (%d lines)", d.Error(), lines)
+		}
+		if d.Code == "plan.schema" {
+			t.Errorf("%s: the schema rejects what the checks accept: %s", d.Where(), d.Message)
 		}
 		if d.Code == "" || d.Message == "" || !utf8.ValidString(d.Message+d.Hint) || strings.ContainsAny(d.Message, "\n\r") {
 			t.Errorf("%q [%s] hint %q", d.Message, d.Code, d.Hint)
