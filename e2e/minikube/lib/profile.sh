@@ -55,12 +55,11 @@ claim_profile() {
 	fi
 	show "put the id into the cluster as kube-system/$MARKER:"
 	show "$(quoted kubectl --context "$PROFILE" apply --filename -)"
-	[[ $DRY_RUN ]] || kubectl --context "$PROFILE" apply --filename - <<-MARKER_END
-		apiVersion: v1
-		kind: ConfigMap
-		metadata: {name: $MARKER, namespace: kube-system}
-		data: {id: "$id"}
-	MARKER_END
+	[[ $DRY_RUN ]] || marker_manifest "$id" | kubectl --context "$PROFILE" apply --filename -
+}
+
+marker_manifest() {
+	printf 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: kube-system}\ndata: {id: "%s"}\n' "$MARKER" "$1"
 }
 
 start_profile() {

@@ -27,7 +27,7 @@ check_release() {
 	get statefulset "$WOODPECKER" "{.spec.replicas} {.spec.serviceName} {$first.name} {$first.image} $labels"
 	expect "statefulset $WOODPECKER" "$WOODPECKER_REPLICAS $WOODPECKER_SERVICE $WOODPECKER_CONTAINER $WOODPECKER_IMAGE:$WOODPECKER_VERSION milvus $RELEASE woodpecker" "$got"
 	get statefulset "$WOODPECKER" "{$first.volumeMounts[*].mountPath}"
-	expect_within "its data" "$WOODPECKER_DATA" "$got"
+	expect_within "statefulset $WOODPECKER mounts" "$WOODPECKER_DATA" "$got"
 	get statefulset "$WOODPECKER" "{$first.env[?(@.name==\"ADVERTISE_SERVICE_ADDR\")].value}"
 	expect_within "the address that its pods advertise" "$WOODPECKER_SERVICE:$WOODPECKER_PORT" "$got"
 	get service "$WOODPECKER_SERVICE" '{.spec.clusterIP}'
@@ -39,15 +39,16 @@ check_release() {
 		expect_within "configmap $CONFIG_MAP has the key" "$component" "$got"
 	done
 	get configmap "$CONFIG_MAP" '{.data.default\.yaml}'
+	got=${got//[\"\']/}
 	expect_within "message queue in default.yaml" "type: woodpecker" "$got"
 	expect_within "woodpecker's storage in default.yaml" "type: service" "$got"
-	expect_within "bucket in default.yaml" "bucketName: $BUCKET" "${got//\"/}"
-	expect_within "object root in default.yaml" "rootPath: $OBJECT_ROOT" "${got//\"/}"
+	expect_within "bucket in default.yaml" "bucketName: $BUCKET" "$got"
+	expect_within "object root in default.yaml" "rootPath: $OBJECT_ROOT" "$got"
 
 	get statefulset "$ETCD" "{.spec.replicas} {.spec.serviceName} {$first.name} {$first.securityContext.runAsUser} {.spec.volumeClaimTemplates[*].metadata.name}"
 	expect "statefulset $ETCD" "1 $ETCD_SERVICE $ETCD_CONTAINER $ETCD_USER data" "$got"
 	get statefulset "$ETCD" "{$first.volumeMounts[*].mountPath}"
-	expect_within "its data" "$ETCD_MOUNT" "$got"
+	expect_within "statefulset $ETCD mounts" "$ETCD_MOUNT" "$got"
 	get service "$ETCD" '{.spec.ports[*].port}'
 	expect_within "service $ETCD" "$ETCD_PORT" "$got"
 
