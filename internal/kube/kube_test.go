@@ -217,10 +217,10 @@ func operatorUndoesScaling(_ *testing.T, l *lab) {
 // A Deployment says it is at 0 while its pods still flush.
 func podsThatStayTerminating(_ *testing.T, l *lab) {
 	l.run("install")
-	l.run("knob", "--component", "streamingnode", "--terminate", "4s")
+	l.run("knob", "--component", "streamingnode", "--terminate", "25s")
 	c := l.client()
-	e := l.fails("kube.not-stopped", 3*time.Second, func(ctx context.Context) error {
-		_, err := c.Stop(ctx, release, kube.Wait{Timeout: time.Second})
+	e := l.fails("kube.not-stopped", 15*time.Second, func(ctx context.Context) error {
+		_, err := c.Stop(ctx, release, kube.Wait{Timeout: 8 * time.Second})
 		return err
 	})
 	l.contains("(streamingnode): terminating since", e.Msg)
