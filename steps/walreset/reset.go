@@ -44,13 +44,12 @@ type reset struct {
 
 func open(ctx context.Context, env *step.Env, in Inputs) (*reset, error) {
 	r := &reset{env: env, in: in, settings: env.Instance.Settings, root: env.Instance.Settings.WALObjectRoot()}
-	if kind := r.settings.WAL.Type; kind != "woodpecker" {
-		return nil, fault.Refuse("wal.type", "resetWal empties a woodpecker WAL and cannot empty one of %s", kind).At("instance.wal.type").
-			Hint("empty %s with its own tools, or remove this step: positions can be reset to %s's earliest without it", kind, kind)
-	}
 	var err error
 	if r.etcd, err = env.Instance.Etcd(ctx); err != nil {
 		return nil, err
+	}
+	if kind := r.settings.WAL.Type; kind != "woodpecker" {
+		return nil, r.otherWAL(ctx, kind)
 	}
 	switch storage := r.settings.WAL.StorageType; storage {
 	case onNodes:
@@ -69,6 +68,17 @@ func open(ctx context.Context, env *step.Env, in Inputs) (*reset, error) {
 		return nil, err
 	}
 	return r, r.settleRoot(ctx)
+}
+
+// otherWAL refuses a WAL that is not woodpecker's, and shows beside what the plan
+// says what there is: a configuration may name a WAL that the instance left long ago.
+func (r *reset) otherWAL(ctx context.Context, kind string) error {
+	refusal := fault.Refuse("wal.type", "resetWal empties a woodpecker WAL and cannot empty one of %s", kind).At("instance.wal.type")
+	survey, err := woodpecker.Look(ctx, r.etcd, r.settings.Etcd.RootPath, woodpecker.Auto)
+	if err == nil && len(survey.Sites) > 0 {
+		refusal.Hint("set instance.wal.type: woodpecker if that is what milvus runs on: its metadata lies at %s", survey.Sites[0].Prefix)
+	}
+	return refusal.Hint("empty %s with its own tools, or remove this step: positions can be reset to %s's earliest without it", kind, kind)
 }
 
 // openSpace makes sure that what is sent to nodes can only name this instance.
