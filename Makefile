@@ -10,7 +10,7 @@ RACE := $(if $(shell command -v $${CC:-cc} 2>/dev/null),-race,)
 
 MODULES := . e2e/lab
 
-.PHONY: help build demo test lint unit scenarios bench clean
+.PHONY: help build demo test lint unit scenarios scripts bench e2e-minikube clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,7 +22,7 @@ build: ## build bin/runbook and bin/runbook-lab
 demo: build ## the main job end to end on a local lab: seed, dry run, apply, verify
 	@bash e2e/demo.sh
 
-test: lint unit scenarios ## everything: static checks, unit tests, scenarios on real servers
+test: lint unit scenarios scripts ## everything: static checks, unit tests, scenarios on real servers
 
 lint: ## gofmt, go vet and staticcheck on every module
 	@bad=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$bad" ] || { echo "gofmt would change:"; echo "$$bad"; exit 1; }
@@ -37,6 +37,12 @@ unit: build ## tests of each package, under the race detector where there is a C
 scenarios: build ## scenario tests that drive the built programs, and the lab's own tests
 	$(GO) test ./e2e/...
 	$(GO) test -C e2e/lab ./...
+
+scripts: build ## what of the minikube test can be checked without a cluster
+	bash e2e/minikube/check.sh
+
+e2e-minikube: build ## the whole of it on a real Milvus; needs minikube, not part of test
+	$(MAKE) -C e2e/minikube all
 
 bench: build ## ratios against other ways of doing the same, measured in one run
 	$(GO) run -C bench . $(BENCHFLAGS)
