@@ -19,9 +19,7 @@ import (
 // state of one that was never killed, and leave no marker behind.
 func TestASwitchKilledAnywhereIsFinishedByApplyingAgain(t *testing.T) {
 	lab := labtest.Start(t)
-	runbook := filepath.Join(t.TempDir(), "runbook")
-	build(t, "..", "./cmd/runbook", runbook, "-tags=failpoints")
-	k := &killed{lab: lab, runbook: runbook, state: t.TempDir()}
+	k := &killed{lab: lab, state: t.TempDir()}
 
 	whole := filepath.Join(t.TempDir(), "failpoints")
 	if err := k.apply(t, 0, "RUNBOOK_FAILPOINT_LOG="+whole); err != nil {
@@ -57,9 +55,9 @@ func TestASwitchKilledAnywhereIsFinishedByApplyingAgain(t *testing.T) {
 }
 
 type killed struct {
-	lab            *labtest.Lab
-	runbook, state string
-	seeded         map[int]bool
+	lab    *labtest.Lab
+	state  string
+	seeded map[int]bool
 }
 
 func root(n int) string { return fmt.Sprintf("killed-at-%d/by-dev", n) }
@@ -93,7 +91,7 @@ func (k *killed) dryRun(t *testing.T, n int) string {
 }
 
 func (k *killed) command(n int, flags ...string) *exec.Cmd {
-	cmd := exec.Command(k.runbook, append([]string{"apply", "../plans/cold-switch.yaml",
+	cmd := exec.Command("runbook", append([]string{"apply", "../plans/cold-switch.yaml",
 		"--set", "rootPath=" + root(n), "--set", "whenNoWal=verify",
 		"--set", "etcdEndpoints=" + strings.Join(k.lab.Etcd.Endpoints, ","), "--set", "objectEndpoint=" + k.lab.Objects.Endpoint}, flags...)...)
 	cmd.Env = append(os.Environ(), "MINIO_ACCESS_KEY="+k.lab.Objects.Admin.Name, "MINIO_SECRET_KEY="+k.lab.Objects.Admin.Secret)

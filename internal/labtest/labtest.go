@@ -71,7 +71,7 @@ func Start(t testing.TB, flags ...string) *Lab {
 // is called, or this process ends.
 func Open(dir string, flags ...string) (lab *Lab, stop func(), err error) {
 	lab = &Lab{}
-	if lab.program, err = program(); err != nil {
+	if lab.program, err = Program(); err != nil {
 		return nil, nil, err
 	}
 	cmd := exec.Command(lab.program, append([]string{"up", "--dir", dir, "--ports", "auto", "--pdeathsig"}, flags...)...)
@@ -121,8 +121,8 @@ func end(p *os.Process, exited chan struct{}) {
 	}
 }
 
-// program is the path of runbook-lab.
-func program() (string, error) {
+// Program is the path of runbook-lab, built unless RUNBOOK_LAB names one.
+func Program() (string, error) {
 	if path := os.Getenv("RUNBOOK_LAB"); path != "" {
 		return path, nil
 	}
@@ -187,7 +187,7 @@ func (l *Lab) EtcdClient(t testing.TB) *clientv3.Client {
 
 // At is the lab that lies in dir already.
 func At(dir string) *Lab {
-	path, err := program()
+	path, err := Program()
 	if err != nil {
 		panic(err) // a lab that runs was started by this program
 	}
