@@ -99,3 +99,15 @@ func KindOf(err error) Kind {
 	}
 	return Failed
 }
+
+// Refusal is err as a refusal where it is a failure: for work that only reads,
+// and can have changed nothing. Any other error is returned as it is.
+func Refusal(err error) error {
+	e, ok := errors.AsType[*Error](err)
+	if !ok || e.Kind != Failed {
+		return err
+	}
+	refusal := *e
+	refusal.Kind = Refused
+	return &refusal
+}

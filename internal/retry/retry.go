@@ -55,7 +55,9 @@ func (p Policy) once(ctx context.Context, op func(ctx context.Context) error) er
 	attempt, cancel := context.WithTimeout(ctx, p.Attempt)
 	defer cancel()
 	err := op(attempt)
-	if err != nil && attempt.Err() != nil && ctx.Err() == nil {
+	// The server keeps the same time and may end the request first, by a hair.
+	deadline, _ := attempt.Deadline()
+	if err != nil && ctx.Err() == nil && (attempt.Err() != nil || !time.Now().Before(deadline)) {
 		return &Timeout{After: p.Attempt, Err: err}
 	}
 	return err

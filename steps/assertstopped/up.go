@@ -2,7 +2,6 @@ package assertstopped
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -68,7 +67,7 @@ func objectsUp(ctx context.Context, in *instance.Instance) error {
 		return err
 	}
 	_, err = store.Exists(ctx, woodpecker.ObjectPrefix(in.Settings.WALObjectRoot()))
-	return unmet(err)
+	return fault.Refusal(err)
 }
 
 func deleteAllowed(ctx context.Context, in *instance.Instance) error {
@@ -78,16 +77,5 @@ func deleteAllowed(ctx context.Context, in *instance.Instance) error {
 	if err != nil {
 		return err
 	}
-	return unmet(store.MayDelete(ctx, woodpecker.ObjectPrefix(in.Settings.WALObjectRoot())))
-}
-
-// unmet turns a failure to reach or use a dependency into a refusal: that it is
-// up is what this step asserts, and nothing was changed.
-func unmet(err error) error {
-	if e, ok := errors.AsType[*fault.Error](err); ok && e.Kind == fault.Failed {
-		refusal := *e
-		refusal.Kind = fault.Refused
-		return &refusal
-	}
-	return err
+	return fault.Refusal(store.MayDelete(ctx, woodpecker.ObjectPrefix(in.Settings.WALObjectRoot())))
 }

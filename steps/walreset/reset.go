@@ -168,14 +168,3 @@ func (r *reset) stillStopped(ctx context.Context) error {
 	return fault.Fail("claim.session", "milvus is running: %s", joined(sessions)).
 		Hint("stop it, then apply the same plan again: it finishes what is left")
 }
-
-// refused marks an error of a preview, which has changed nothing.
-func refused(err error) error {
-	f, ok := errors.AsType[*fault.Error](err)
-	if !ok || f.Kind != fault.Failed {
-		return err
-	}
-	refusal := *f
-	refusal.Kind = fault.Refused
-	return &refusal
-}

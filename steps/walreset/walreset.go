@@ -9,6 +9,7 @@ import (
 	"context"
 	"time"
 
+	"runbook/internal/fault"
 	"runbook/internal/plan"
 	"runbook/internal/step"
 )
@@ -112,11 +113,11 @@ func Type() step.Type {
 func preview(ctx context.Context, env *step.Env, in Inputs) (step.Preview, error) {
 	r, err := open(ctx, env, in)
 	if err != nil {
-		return step.Preview{}, refused(err)
+		return step.Preview{}, fault.Refusal(err)
 	}
 	found, err := r.look(ctx)
 	if err != nil {
-		return step.Preview{}, refused(err)
+		return step.Preview{}, fault.Refusal(err)
 	}
 	return r.describe(found), nil
 }
