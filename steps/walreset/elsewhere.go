@@ -53,7 +53,22 @@ func (r *reset) objectsAreHere(ctx context.Context, found *inventory) error {
 			Hint("set acceptNoObjects: true on this step if these are right and the objects are lost")
 	case expected > 0 && !found.resumed:
 		found.warnings = append(found.warnings, fmt.Sprintf("no woodpecker object is at %s, where those of %d segments should be: that is what a wrong bucket or object root looks like", where, expected))
+	case !found.resumed:
+		return r.onNodesAlone(ctx, found)
 	}
+	return nil
+}
+
+// onNodesAlone warns of what nothing can tell from a wrong address: segments that
+// were never compacted, on nodes that say yes to whatever they are told to delete.
+// A Milvus that has flushed anything has objects beside its WAL.
+func (r *reset) onNodesAlone(ctx context.Context, found *inventory) error {
+	milvus := strings.TrimSuffix(r.root, "wp")
+	used, err := r.store.Exists(ctx, milvus)
+	if err != nil || used {
+		return err
+	}
+	found.warnings = append(found.warnings, fmt.Sprintf("no object of woodpecker or of milvus is below %s/%s, and the segments lie on the log-store nodes alone, which cannot be asked what they hold: a wrong bucket or object root looks the same", r.store.Bucket(), milvus))
 	return nil
 }
 
