@@ -57,7 +57,8 @@ func InstanceKeyNames() []string { return []string{"instance", "version", "logid
 // LegacyPrefix is where woodpecker kept metadata before prefixes could be set.
 const LegacyPrefix = meta.LegacyServicePrefix
 
-var objectName = regexp.MustCompile(`^(?:(.*)/)?(\d+)/(\d+)/(?:m_\d+\.blk|\d+\.blk|footer\.blk|write\.lock)$`)
+// Numbers are as woodpecker writes them: without leading zeros.
+var objectName = regexp.MustCompile(`^(?:(.*)/)?([1-9]\d*)/(0|[1-9]\d*)/(?:m_\d+\.blk|\d+\.blk|footer\.blk|write\.lock)$`)
 
 // Object is an object name taken apart.
 type Object struct {
