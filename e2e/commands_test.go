@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -29,6 +30,7 @@ const processTimeout = 3 * time.Minute
 //	took-at-most TIME           demand that the last exits took no longer
 //	starts NAME PROGRAM ARG...  run a program beside the script, into NAME.out and NAME.err
 //	ends N NAME                 wait for it and demand this exit code
+//	signals NAME SIGNAL         send it INT or TERM
 //	wait-for PATTERN PROGRAM ARG...  run a program again and again until its output matches
 //	refused CODE [FLAG...]      apply $WAL with values.yaml and the flags, dry and with --run:
 //	                            both are refused with this code, and not a byte has changed
@@ -43,6 +45,7 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		"took-at-most": tookAtMost,
 		"starts":       starts,
 		"ends":         ends,
+		"signals":      signals,
 		"wait-for":     waitFor,
 		"refused":      refused,
 		"unchanged":    unchanged,
@@ -188,6 +191,18 @@ func ends(ts *testscript.TestScript, neg bool, args []string) {
 	p.ended <- err
 	ts.Logf("[%s.out]\n%s[%s.err]\n%s", args[1], ts.ReadFile(args[1]+".out"), args[1], ts.ReadFile(args[1]+".err"))
 	demandCode(ts, want, err)
+}
+
+func signals(ts *testscript.TestScript, neg bool, args []string) {
+	known := map[string]os.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM}
+	if neg || len(args) != 2 || known[args[1]] == nil {
+		ts.Fatalf("usage: signals NAME INT|TERM")
+	}
+	p := processesOf(ts)[args[0]]
+	if p == nil {
+		ts.Fatalf("no process %s was started", args[0])
+	}
+	ts.Check(p.cmd.Process.Signal(known[args[1]]))
 }
 
 const (

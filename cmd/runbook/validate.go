@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -46,7 +47,7 @@ func (a *app) validatePlans(paths []string, flags planFlags, out output) error {
 		found = append(found, p.Warnings...)
 		if out == textOutput {
 			a.warnings(p)
-			a.printf("%s: valid: plan %s, %d steps\n", path, p.Name, len(p.Steps))
+			a.printf("%s: valid: plan %s, steps %s\n", path, p.Name, strings.Join(stepIDs(p), ", "))
 		}
 	}
 	if out == jsonOutput {
@@ -95,4 +96,12 @@ func (a *app) warnings(p *plan.Plan) {
 	for _, d := range p.Warnings {
 		fmt.Fprint(a.err.W, a.err.Diagnostic(d.Where(), string(d.Severity), d.Message, d.Code, d.Hint))
 	}
+}
+
+func stepIDs(p *plan.Plan) []string {
+	ids := make([]string, len(p.Steps))
+	for i, s := range p.Steps {
+		ids[i] = s.ID
+	}
+	return ids
 }

@@ -44,7 +44,7 @@ func (r *running) conclusion(err error, end *event.End) string {
 	report := filepath.Join(r.journal.Dir(), journal.HTMLFile)
 	switch {
 	case err == nil:
-		return fmt.Sprintf("done: %d steps in %s; report in %s", len(end.Done), roundSeconds(end.Seconds), report)
+		return fmt.Sprintf("done: %s in %s; report in %s", strings.Join(end.Done, ", "), roundSeconds(end.Seconds), report)
 	case !r.changed:
 		return "nothing was changed"
 	case r.claim != nil && r.claim.Begun() && len(end.Left) > 0:
