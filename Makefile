@@ -8,7 +8,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 # The race detector needs a C compiler; without one the tests run all the same.
 RACE := $(if $(shell command -v $${CC:-cc} 2>/dev/null),-race,)
 
-MODULES := . e2e/lab
+MODULES := . e2e/lab e2e/faults
 
 .PHONY: help build demo test lint unit scenarios scripts bench e2e-minikube clean
 
@@ -37,6 +37,7 @@ unit: build ## tests of each package, under the race detector where there is a C
 scenarios: build ## scenario tests that drive the built programs, and the lab's own tests
 	$(GO) test ./e2e/...
 	$(GO) test -C e2e/lab ./...
+	$(GO) test -C e2e/faults -parallel 12 ./...
 
 scripts: build ## what of the minikube test can be checked without a cluster
 	bash e2e/minikube/check.sh

@@ -5,12 +5,9 @@ package instance
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"path"
 	"sync"
 	"time"
@@ -52,8 +49,8 @@ func New(settings Settings, secrets secret.Resolver) *Instance {
 	return &Instance{Settings: settings, secrets: secrets}
 }
 
-// Etcd returns the client, made at the first call. etcd is not contacted here:
-// give every request a deadline.
+// Etcd returns the client, made at the first call. No request is sent here: give
+// each a deadline.
 func (i *Instance) Etcd(ctx context.Context) (*clientv3.Client, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -67,7 +64,8 @@ func (i *Instance) Etcd(ctx context.Context) (*clientv3.Client, error) {
 	}
 	tlsConfig, err := s.TLS.config()
 	if err != nil {
-		return nil, fmt.Errorf("etcd TLS: %w", err)
+		return nil, fault.Refuse("etcd.tls", "a file of instance.etcd.tls cannot be used").Because(err).
+			Hint("set caCert, cert and key to readable PEM files")
 	}
 	// A large read arrives in pages; one page of segment metadata can pass the 2 MiB default.
 	options := []grpc.DialOption{grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64 << 20))}
@@ -75,10 +73,15 @@ func (i *Instance) Etcd(ctx context.Context) (*clientv3.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	dial := (&net.Dialer{}).DialContext
 	if tunnel != nil {
+		dial = tunnel
 		options = append(options, grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
 			return tunnel(ctx, "tcp", address)
 		}))
+	}
+	if err := handshake(ctx, s.Endpoints, tlsConfig, dial); err != nil {
+		return nil, err
 	}
 	i.etcd, err = clientv3.New(clientv3.Config{
 		Endpoints: s.Endpoints, Username: s.Username, Password: password, TLS: tlsConfig,
@@ -152,31 +155,6 @@ func (i *Instance) Close() error {
 		i.etcd = nil
 	}
 	return errors.Join(append(errs, i.logStore.close())...)
-}
-
-func (t *TLS) config() (*tls.Config, error) {
-	if t == nil {
-		return nil, nil
-	}
-	config := &tls.Config{ServerName: t.ServerName, MinVersion: tls.VersionTLS12}
-	if t.CACert != "" {
-		pem, err := os.ReadFile(t.CACert)
-		if err != nil {
-			return nil, err
-		}
-		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s holds no PEM certificate", t.CACert)
-		}
-	}
-	if t.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
-		if err != nil {
-			return nil, err
-		}
-		config.Certificates = []tls.Certificate{pair}
-	}
-	return config, nil
 }
 
 // joinPath joins as Milvus does, which cleans; keys never start with a slash.

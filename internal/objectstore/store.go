@@ -17,6 +17,7 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 	"github.com/minio/minio-go/v7/pkg/s3utils"
 
+	"runbook/internal/fault"
 	"runbook/internal/retry"
 )
 
@@ -28,19 +29,20 @@ type Config struct {
 	CACert                       string // path of a PEM file; empty: the system's roots
 	Region                       string
 	VirtualHost                  bool
-	Retry                        retry.Policy // zero: DefaultRetry
 	// Dial connects to host:port in place of TCP: a tunnel into the network that
 	// the endpoint's name belongs to, past any proxy. nil: TCP.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// DefaultRetry bounds each request: an answer is a page of names or the results
-// of one batch, which takes a slow store seconds and not minutes.
+// DefaultRetry bounds each request unless With says otherwise: an answer is a page
+// of names or the results of one batch, which takes a slow store seconds and not minutes.
 var DefaultRetry = retry.Policy{Attempts: 8, Attempt: 30 * time.Second}
 
 // Store is one bucket. Its methods are safe for concurrent use.
 type Store struct {
 	client           *minio.Client
+	options          minio.Options     // of client
+	base             http.RoundTripper // what options.Transport sends requests with
 	endpoint, bucket string
 	singleDeletes    atomic.Bool // the store has no multi-object delete
 }
@@ -52,7 +54,8 @@ func Open(c Config) (*Store, error) {
 		return nil, err
 	}
 	if err := trust(base, c.CACert); err != nil {
-		return nil, fmt.Errorf("object storage CA: %w", err)
+		return nil, fault.Refuse("objects.tls", "the CA certificate of the object store cannot be used").Because(err).
+			Hint("set instance.objectStorage.caCert to a readable PEM file")
 	}
 	if c.Dial != nil {
 		base.DialContext, base.Proxy = c.Dial, nil
@@ -61,21 +64,28 @@ func Open(c Config) (*Store, error) {
 	if c.VirtualHost {
 		lookup = minio.BucketLookupDNS
 	}
-	if c.Retry == (retry.Policy{}) {
-		c.Retry = DefaultRetry
-	}
-	client, err := minio.New(c.Endpoint, &minio.Options{
+	store := &Store{endpoint: c.Endpoint, bucket: c.Bucket, base: base, options: minio.Options{
 		Creds:  credentials.NewStaticV4(c.AccessKeyID, c.SecretAccessKey, ""),
 		Secure: c.Secure, Region: c.Region, BucketLookup: lookup,
-		Transport:  &patient{next: base, policy: c.Retry},
 		MaxRetries: 1, // the transport does it
-	})
-	if err != nil {
-		return nil, fmt.Errorf("object storage at %s: %w", c.Endpoint, err)
+	}}
+	if store, err = store.With(DefaultRetry); err != nil {
+		return nil, err
 	}
-	store := &Store{client: client, endpoint: c.Endpoint, bucket: c.Bucket}
-	store.singleDeletes.Store(s3utils.IsGoogleEndpoint(*client.EndpointURL()))
+	store.singleDeletes.Store(s3utils.IsGoogleEndpoint(*store.client.EndpointURL()))
 	return store, nil
+}
+
+// With is the same bucket with other bounds on each request.
+func (s *Store) With(policy retry.Policy) (*Store, error) {
+	other := &Store{endpoint: s.endpoint, bucket: s.bucket, base: s.base, options: s.options}
+	other.options.Transport = &patient{next: s.base, policy: policy}
+	var err error
+	if other.client, err = minio.New(s.endpoint, &other.options); err != nil {
+		return nil, fmt.Errorf("object storage at %s: %w", s.endpoint, err)
+	}
+	other.singleDeletes.Store(s.singleDeletes.Load())
+	return other, nil
 }
 
 // Bucket is the bucket's name.
@@ -86,7 +96,7 @@ func (s *Store) Endpoint() string { return s.endpoint }
 
 // InBucket is the same store's other bucket.
 func (s *Store) InBucket(bucket string) *Store {
-	other := &Store{client: s.client, endpoint: s.endpoint, bucket: bucket}
+	other := &Store{client: s.client, options: s.options, base: s.base, endpoint: s.endpoint, bucket: bucket}
 	other.singleDeletes.Store(s.singleDeletes.Load())
 	return other
 }

@@ -64,7 +64,11 @@ func open(ctx context.Context, env *step.Env, in Inputs) (*reset, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.store, err = env.Instance.Objects(ctx); err != nil {
+	store, err := env.Instance.Objects(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if r.store, err = store.With(retry.Policy{Attempts: objectstore.DefaultRetry.Attempts, Attempt: in.AttemptTimeout}); err != nil {
 		return nil, err
 	}
 	return r, r.settleRoot(ctx)
