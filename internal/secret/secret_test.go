@@ -19,7 +19,7 @@ func TestAValueIsNeverPrinted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for form, text := range map[string]string{
-		"%v": fmt.Sprintf("%v", v), "%+v": fmt.Sprintf("%+v", v), "%#v": fmt.Sprintf("%#v", v), "%s": fmt.Sprintf("%s", v),
+		"%v": fmt.Sprintf("%v", v), "%+v": fmt.Sprintf("%+v", v), "%#v": fmt.Sprintf("%#v", v), "String": v.String(),
 		"inside a struct": fmt.Sprintf("%+v", struct{ Key secret.Value }{v}),
 		"JSON":            string(marshalled),
 	} {
