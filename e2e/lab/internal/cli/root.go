@@ -37,6 +37,7 @@ func newRoot() *cobra.Command {
 	root.AddCommand(
 		a.upCommand(), a.seedCommand(), a.statusCommand(), a.verifyCommand(), a.verifyPositionsCommand(), a.downCommand(),
 		a.valuesCommand(), a.envCommand(), a.writeFirstCommand(),
+		a.standInStartCommand(), a.standInStopCommand(),
 		a.stopNodeCommand(), a.startNodeCommand(), a.faultNodeCommand(), a.rpcCountsCommand(),
 		a.stopEtcdCommand(), a.startEtcdCommand(), a.stopObjectsCommand(), a.startObjectsCommand(),
 		a.sessionStartCommand(), a.sessionStopCommand(),

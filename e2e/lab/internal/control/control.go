@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"time"
 
+	"runbook/e2e/lab/internal/layout"
 	"runbook/e2e/lab/internal/proxy"
 	"runbook/e2e/lab/internal/state"
 )
@@ -29,6 +30,12 @@ type Session struct {
 	TTL     time.Duration `json:"ttl"`
 	NoLease bool          `json:"noLease"`
 	Abandon bool          `json:"abandon"` // of a stop: leave the key to its lease
+}
+
+// StandIn asks for a stand-in of Milvus's streaming node.
+type StandIn struct {
+	layout.Instance
+	Stall []string `json:"stall"` // physical channels whose checkpoint never moves
 }
 
 // Components says what runs.
@@ -50,6 +57,8 @@ type Handler interface {
 	StartObjects(ctx context.Context) error
 	StartSession(ctx context.Context, s Session) (string, error)
 	StopSession(ctx context.Context, s Session) error
+	StartStandIn(ctx context.Context, s StandIn) (health string, err error)
+	StopStandIn(ctx context.Context, root string) error
 	RPCCounts(reset bool) map[string]map[string]int64
 	AddFault(n int, f proxy.Fault) error
 	ClearFaults(n int) error
@@ -60,6 +69,7 @@ type request struct {
 	BlackHole bool        `json:"blackHole,omitempty"`
 	Reset     bool        `json:"reset,omitempty"`
 	Session   Session     `json:"session,omitzero"`
+	StandIn   StandIn     `json:"standIn,omitzero"`
 	Fault     proxy.Fault `json:"fault,omitzero"`
 }
 
@@ -68,18 +78,20 @@ type action func(ctx context.Context, r request) (any, error)
 func actions(h Handler) map[string]action {
 	none := func(err error) (any, error) { return struct{}{}, err }
 	return map[string]action{
-		"components":    func(context.Context, request) (any, error) { return h.Components(), nil },
-		"stop-node":     func(_ context.Context, r request) (any, error) { return none(h.StopNode(r.N, r.BlackHole)) },
-		"start-node":    func(ctx context.Context, r request) (any, error) { return none(h.StartNode(ctx, r.N)) },
-		"stop-etcd":     func(_ context.Context, r request) (any, error) { return none(h.StopEtcd(r.N)) },
-		"start-etcd":    func(ctx context.Context, r request) (any, error) { return none(h.StartEtcd(ctx, r.N)) },
-		"stop-objects":  func(context.Context, request) (any, error) { return none(h.StopObjects()) },
-		"start-objects": func(ctx context.Context, _ request) (any, error) { return none(h.StartObjects(ctx)) },
-		"session-start": func(ctx context.Context, r request) (any, error) { return h.StartSession(ctx, r.Session) },
-		"session-stop":  func(ctx context.Context, r request) (any, error) { return none(h.StopSession(ctx, r.Session)) },
-		"rpc-counts":    func(_ context.Context, r request) (any, error) { return h.RPCCounts(r.Reset), nil },
-		"fault-add":     func(_ context.Context, r request) (any, error) { return none(h.AddFault(r.N, r.Fault)) },
-		"fault-clear":   func(_ context.Context, r request) (any, error) { return none(h.ClearFaults(r.N)) },
+		"components":     func(context.Context, request) (any, error) { return h.Components(), nil },
+		"stop-node":      func(_ context.Context, r request) (any, error) { return none(h.StopNode(r.N, r.BlackHole)) },
+		"start-node":     func(ctx context.Context, r request) (any, error) { return none(h.StartNode(ctx, r.N)) },
+		"stop-etcd":      func(_ context.Context, r request) (any, error) { return none(h.StopEtcd(r.N)) },
+		"start-etcd":     func(ctx context.Context, r request) (any, error) { return none(h.StartEtcd(ctx, r.N)) },
+		"stop-objects":   func(context.Context, request) (any, error) { return none(h.StopObjects()) },
+		"start-objects":  func(ctx context.Context, _ request) (any, error) { return none(h.StartObjects(ctx)) },
+		"session-start":  func(ctx context.Context, r request) (any, error) { return h.StartSession(ctx, r.Session) },
+		"session-stop":   func(ctx context.Context, r request) (any, error) { return none(h.StopSession(ctx, r.Session)) },
+		"stand-in-start": func(ctx context.Context, r request) (any, error) { return h.StartStandIn(ctx, r.StandIn) },
+		"stand-in-stop":  func(ctx context.Context, r request) (any, error) { return none(h.StopStandIn(ctx, r.StandIn.Root)) },
+		"rpc-counts":     func(_ context.Context, r request) (any, error) { return h.RPCCounts(r.Reset), nil },
+		"fault-add":      func(_ context.Context, r request) (any, error) { return none(h.AddFault(r.N, r.Fault)) },
+		"fault-clear":    func(_ context.Context, r request) (any, error) { return none(h.ClearFaults(r.N)) },
 	}
 }
 
@@ -216,6 +228,17 @@ func (c *Client) StartSession(ctx context.Context, s Session) (string, error) {
 // StopSession ends a session.
 func (c *Client) StopSession(ctx context.Context, s Session) error {
 	return c.call(ctx, "session-stop", request{Session: s}, nil)
+}
+
+// StartStandIn starts a stand-in and returns where its health is served.
+func (c *Client) StartStandIn(ctx context.Context, s StandIn) (string, error) {
+	var health string
+	return health, c.call(ctx, "stand-in-start", request{StandIn: s}, &health)
+}
+
+// StopStandIn stops the stand-in of a root.
+func (c *Client) StopStandIn(ctx context.Context, root string) error {
+	return c.call(ctx, "stand-in-stop", request{StandIn: StandIn{Instance: layout.Instance{Root: root}}}, nil)
 }
 
 // RPCCounts returns calls by node and method, then forgets them if reset.

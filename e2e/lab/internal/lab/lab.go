@@ -31,6 +31,7 @@ type Lab struct {
 	objects  *servers.Objects
 	nodes    []*servers.Node
 	sessions *sessions
+	standIns *standIns
 	control  *control.Server
 }
 
@@ -97,7 +98,7 @@ func build(o Options) (*Lab, error) {
 	if s.Objects.DataDir == "" {
 		s.Objects.DataDir = filepath.Join(o.Dir, "objects")
 	}
-	l := &Lab{state: s, sessions: newSessions(s)}
+	l := &Lab{state: s, sessions: newSessions(s), standIns: newStandIns(s)}
 	var tls *servers.TLSFiles
 	if o.Settings.EtcdTLS {
 		var err error
@@ -184,7 +185,7 @@ func (l *Lab) Stop() error {
 	if l.control != nil {
 		errs = append(errs, l.control.Close())
 	}
-	errs = append(errs, l.sessions.close())
+	errs = append(errs, l.standIns.close(), l.sessions.close())
 	g := new(errgroup.Group)
 	g.Go(l.stopNodes)
 	g.Go(func() error { return l.etcd.Stop() })
@@ -282,6 +283,14 @@ func (l *Lab) StartSession(ctx context.Context, s control.Session) (string, erro
 func (l *Lab) StopSession(ctx context.Context, s control.Session) error {
 	return l.sessions.stop(ctx, s)
 }
+
+// StartStandIn starts a stand-in of Milvus's streaming node.
+func (l *Lab) StartStandIn(ctx context.Context, s control.StandIn) (string, error) {
+	return l.standIns.start(ctx, s)
+}
+
+// StopStandIn stops the stand-in of a root.
+func (l *Lab) StopStandIn(ctx context.Context, root string) error { return l.standIns.stop(ctx, root) }
 
 // RPCCounts returns calls by node endpoint and method.
 func (l *Lab) RPCCounts(reset bool) map[string]map[string]int64 {

@@ -89,6 +89,14 @@ func (c *Client) Close(ctx context.Context) error {
 	return err
 }
 
+// Etcd is the seeder's client of the lab's etcd.
+func (s *Seeder) Etcd() *clientv3.Client { return s.etcd }
+
+// OpenClient opens a new woodpecker client of the target, as Milvus does.
+func (s *Seeder) OpenClient(ctx context.Context) (*Client, error) {
+	return s.openClient(ctx, s.etcd, s.target.WALRoot())
+}
+
 // openClient opens a new woodpecker client as Milvus configures it, with the
 // given root for its objects. etcd may be a view of the lab's etcd; it stays the
 // caller's to close.
